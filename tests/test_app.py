@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import app
-from transformer.web.server.process import why_not
+from transformer.web.server.process import FIRST_PORT, listening
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -32,10 +31,18 @@ def test_only_a_taken_port_is_said_to_be_taken(monkeypatch: pytest.MonkeyPatch) 
         with pytest.raises(
             SystemExit, match=f"^GRADIO_SERVER_PORT={port} cannot be used: another program has that port$"
         ):
-            app.main()
-    assert why_not(port) is None
+            listening()
+    listening().close()
     monkeypatch.setenv("GRADIO_SERVER_NAME", "192.0.2.1")  # an address of nobody's
-    assert "assign" in (why_not(port) or "")
+    with pytest.raises(SystemExit, match="assign"):
+        listening()
+
+
+def test_without_a_port_the_first_free_one_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GRADIO_SERVER_NAME", "GRADIO_SERVER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    with listening() as first, listening() as second:
+        assert FIRST_PORT <= first.getsockname()[1] < second.getsockname()[1]
 
 
 @pytest.mark.slow

@@ -47,4 +47,4 @@ def test_the_readmes_example_runs_and_every_module_is_there_in_another_folder(
 
 
 def test_the_page_is_built_in_another_folder(installed: Path, tmp_path: Path) -> None:
-    run("import attention_bitte\nattention_bitte.build()\nattention_bitte.launch()", installed, tmp_path)
+    run("import attention_bitte\nfrom transformer.web import page\npage.build(), page.head()", installed, tmp_path)

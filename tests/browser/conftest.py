@@ -247,20 +247,19 @@ class Visit:
         return int(self.step_slider.input_value()) - 1
 
 
-def module(_name: str) -> str:
-    """What assets/js/app.ts exports for tests: a promise, as an expression on the page."""
-    return "import(document.getElementById('app').href)"
+# What assets/web/app.ts exports for tests: a promise, as an expression on the page.
+APP = "import(performance.getEntriesByType('resource').find(({ name }) => name.includes('/dist/app.js')).name)"
 
 
 def place(page: Page) -> dict[str, Any]:
     """What its visitor looks at."""
     read = "({ state }) => ({ ...state, run: [state.run.checkpoint, state.run.sentence] })"
-    return page.evaluate(f"{module('core/state.js')}.then({read})")
+    return page.evaluate(f"{APP}.then({read})")
 
 
 def move(page: Page, to: dict[str, Any]) -> None:
     """To another place, as a click does it."""
-    page.evaluate(f"(to) => {module('core/state.js')}.then(({{ update }}) => update(to))", to)
+    page.evaluate(f"(to) => {APP}.then(({{ update }}) => update(to))", to)
 
 
 def luminance(rgb: list[float]) -> float:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from playwright.sync_api import Page
 
-from .conftest import module
+from .conftest import APP
 
 SHOW = f"""async ([layers, heads, words, below, strong, before]) => {{
-    const {{ state, showRun }} = await {module("core/state.js")};
+    const {{ state, showRun }} = await {APP};
     const named = (name) => Array.from({{ length: words }}, (_, i) => name + i);
     const [source, read] = [named("wort"), ["S", ...named("word").slice(1)]];
     const steps = Array.from({{ length: words }}, (_, i) => state.run.steps[i % state.run.steps.length]);

@@ -9,7 +9,7 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
-from transformer.web.page import ACTIONS
+from transformer.web.api.table import ACTIONS
 
 from .conftest import ROOT, TRAINED, get, post
 from .wire import action

@@ -14,6 +14,7 @@ from playwright.sync_api import Locator, Page, Request, expect
 from transformer.inference.translator import Sampling
 from transformer.web.api.decoding import beam, forced, sampled
 
+from ..web.api.endpoints import ask
 from .actions import follow
 from .arithmetic import signed
 from .catalogue import matching, percent, t
@@ -54,7 +55,7 @@ def texts(locator: Locator) -> list[str]:
 
 def test_the_tree_is_the_servers(shared: Visit) -> None:
     page = go(shared, "classroom", MISTAKEN, width=5, alpha=1.5)
-    tree = beam({"checkpoint": "classroom", "sentence": MISTAKEN, "width": 5, "alpha": 1.5})
+    tree = ask(beam, {"checkpoint": "classroom", "sentence": MISTAKEN, "width": 5, "alpha": 1.5})
     nodes = page.locator(NODE)
     expect(nodes).to_have_count(len(tree["branches"]))
     drawn = nodes.evaluate_all("all => all.map(({ dataset: d }) => [Number(d.branch), d.fate, Number(d.probability)])")
@@ -79,7 +80,7 @@ def test_the_tree_is_the_servers(shared: Visit) -> None:
     words = texts(nodes.locator(".label"))
     page.locator("#setting-alpha").focus()
     page.keyboard.press("End")
-    again = beam({"checkpoint": "classroom", "sentence": MISTAKEN, "width": 5, "alpha": 2.0})
+    again = ask(beam, {"checkpoint": "classroom", "sentence": MISTAKEN, "width": 5, "alpha": 2.0})
     expect(rows.first.locator("td").last).to_have_text(signed(again["hypotheses"][0]["score"]))
     assert texts(nodes.locator(".label")) == words
 
@@ -101,7 +102,7 @@ def test_width_one_is_greedy_and_late_answers_replace_nothing(shared: Visit) -> 
 def test_a_path_is_read_by_pointer_and_by_key(shared: Visit) -> None:
     page = go(shared, "toy", BIER, width=3)
     reading, lit = page.locator("#decoding .reading"), page.locator(f"{NODE}.lit")
-    tree = beam({"checkpoint": "toy", "sentence": BIER, "width": 3, "alpha": 0.6})
+    tree = ask(beam, {"checkpoint": "toy", "sentence": BIER, "width": 3, "alpha": 0.6})
     branches = tree["branches"]
     expect(page.locator(NODE)).to_have_count(len(branches))
     expect(reading).to_contain_text(percent(tree["hypotheses"][0]["probability"]))
@@ -131,7 +132,7 @@ def test_a_seed_draws_what_the_server_draws_and_so_does_its_link(shared: Visit) 
     page = go(shared, "classroom", FLAGSHIP, strategy="sampling", **settings, seed=3, step=2)
     drawn = page.locator("#decoding .cards").nth(1).locator(".word")
     for seed in (3, 4):
-        expected = sampled({"checkpoint": "classroom", "sentence": FLAGSHIP, **settings, "seed": seed})
+        expected = ask(sampled, {"checkpoint": "classroom", "sentence": FLAGSHIP, **settings, "seed": seed})
         expect(page.locator(SAY)).to_have_text(matching("decoding.sampling.say", seed=seed, drawn=expected["text"]))
         output = [step["token"] for step in expected["steps"]]
         expect(drawn).to_have_text(output)
@@ -177,7 +178,7 @@ def test_a_sample_may_be_greedys_or_longer_than_the_run_at_the_top(shared: Visit
 
 def test_the_teacher_corrects_and_free_running_goes_astray(shared: Visit) -> None:
     page = go(shared, "classroom", MISTAKEN, strategy="forced")
-    ways = forced({"checkpoint": "classroom", "sentence": MISTAKEN})
+    ways = ask(forced, {"checkpoint": "classroom", "sentence": MISTAKEN})
     rows = page.locator("#decoding .two-ways tbody tr")
     expect(rows).to_have_count(max(len(ways["teacher"]), len(ways["free"])))
     for row, *pair in zip(rows.all(), ways["teacher"], ways["free"], strict=False):

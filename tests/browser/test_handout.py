@@ -18,6 +18,7 @@ from transformer.inference.attention_maps import KINDS
 from transformer.web.api.downloads import provenance
 from transformer.web.api.sublayers import shapes as shapes_of
 
+from ..web.api.endpoints import ask
 from .arithmetic import expect_right, near
 from .catalogue import matching, percent, t
 from .conftest import Visit, luminance, visiting
@@ -156,10 +157,10 @@ def test_the_handout_holds_the_run_and_says_where_its_numbers_come_from(handout:
 
     names = sheet.locator(".facts th").all_inner_texts()
     facts = dict(zip(names, sheet.locator(".facts td").all_inner_texts(), strict=True))
-    card = provenance({"checkpoint": MODEL})
+    card = ask(provenance, {"checkpoint": MODEL})
     expected = {name: card[name] for name in ("seed", "command")} | {"device": "cpu"}
     assert facts == facts | {t(f"handout.{name}", LANGUAGE): fact for name, fact in expected.items()}
-    shapes = shapes_of({"checkpoint": MODEL, "sentence": SENTENCE})["rows"]
+    shapes = ask(shapes_of, {"checkpoint": MODEL, "sentence": SENTENCE})["rows"]
     shown = sheet.locator(".shapes tbody td:nth-of-type(1)").all_inner_texts()
     assert shown == [f"({', '.join(map(str, row['here']))})" for row in shapes]
 

@@ -13,11 +13,11 @@ from typing import Any
 import httpx
 import pytest
 from playwright.sync_api import Browser, expect
+from transformer.web.server.request_limits import MAX_BODY
+from transformer.web.server.routes import ROUTES
 
 from transformer.messages import Message
 from transformer.storage.portable import save_portable
-from transformer.web.server.request_limits import MAX_BODY
-from transformer.web.server.routes import ROUTES
 
 from ..benchmarks.load import Record, hear
 from ..models import packed

@@ -18,6 +18,7 @@ from transformer.analysis.sublayer import SublayerValues, inspect_sublayer
 from transformer.inference.attention_maps import Kind
 from transformer.web.api.sublayers import shapes
 
+from ..web.api.endpoints import ask
 from .actions import answering, follow
 from .arithmetic import expect_right, near, number
 from .catalogue import matching, t
@@ -240,7 +241,7 @@ def test_steps_move_the_query_of_the_decoder_only(wide: Visit) -> None:
 def test_the_table_of_shapes_is_the_servers_and_leads_to_each_stage(wide: Visit) -> None:
     page = show(wide, Look("toy", "cross", 0, 0, 3))
     rows = page.locator("#inside .shapes tbody tr")
-    sent = shapes({"checkpoint": "toy", "sentence": SENTENCES["toy"]})["rows"]
+    sent = ask(shapes, {"checkpoint": "toy", "sentence": SENTENCES["toy"]})["rows"]
     expect(rows).to_have_count(len(sent))
     sizes = [f"({', '.join(map(str, each[size]))})" for each in sent for size in ("here", "paper")]
     assert rows.locator("td").all_text_contents() == sizes

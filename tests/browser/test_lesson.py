@@ -13,6 +13,7 @@ from transformer.inference.translator import positional_encoding
 from transformer.network.shapes import shapes
 from transformer.web.api.decoding import diverging
 
+from ..web.api.endpoints import ask
 from .arithmetic import expect_right, signed
 from .catalogue import matching, percent, t
 from .conftest import Visit
@@ -69,8 +70,8 @@ def stop(page: Page, n: int) -> Stop:
         return lesson.locator(selector).evaluate_all(last)
 
     return Stop(
-        *(seen(each) for each in (".lesson-text > p:last-child", ".stop-title .shape", ".question h3")),
-        *(all_of(each) for each in (".choice", ".choice.right", ".choice.wrong")),
+        *(seen(each) for each in (".lesson-text > p:last-child", ".stop-title .shape", ".question h3")),  # type: ignore[arg-type]
+        *[all_of(each) for each in (".choice", ".choice.right", ".choice.wrong")],
         *(seen(each) for each in (".why", ".reveal")),
     )
 
@@ -126,7 +127,7 @@ def answers(checkpoint: str, sentence: str, at: Place) -> dict[str, list[Any]]:
     first, second = ran.steps[at.step].candidates[:2]
     ratio = first.probability / second.probability
     times = f"{float(f'{ratio:.2g}'):,.{0 if ratio >= 10 else 1}f}".removesuffix(".0")
-    ways = diverging({"checkpoint": checkpoint, "sentence": sentence})
+    ways = ask(diverging, {"checkpoint": checkpoint, "sentence": sentence})
     forced = ways["free"][ways["mistake"]]
     assert ways["right"]["teacher"] == ways["of"] - 1 > ways["right"]["free"]
     return {

@@ -15,7 +15,7 @@ from transformer.storage.portable import PortableModel, save_portable
 from ..networks import network
 from . import made_up
 from .catalogue import matching, t
-from .conftest import PHONE, Visit, module, move, place, until
+from .conftest import APP, PHONE, Visit, move, place, until
 from .test_accessible import broken_rules
 from .test_places import ROOM, SMALLEST
 
@@ -114,7 +114,7 @@ def test_a_long_map_is_painted_its_words_stick_and_any_head_opens_from_all_of_th
 
 # A modified run that outputs longer words: those of its map, and of the difference, take more room.
 LONGER = f"""async () => {{
-    const {{ state, showRun }} = await {module("core/state.js")};
+    const {{ state, showRun }} = await {APP};
     const {{ run, baseline }} = state;
     const words = run.decoder_input.map((word) => word + "longer");
     const decoder = {{ ...run.attention.decoder, queries: words, keys: words }};

@@ -10,6 +10,7 @@ from transformer.live.recordings import recordings
 from transformer.mistakes import MISTAKES
 from transformer.web.api.mistakes import mistake
 
+from ..web.api.endpoints import ask
 from .catalogue import LOCALES, matching, percent, t
 from .conftest import TRAINED, Visit, asks_for
 
@@ -57,7 +58,7 @@ def symptom(name: str, found: dict[str, Any]) -> str:
 
 
 def measured(name: str, checkpoint: str = "toy", sentence: str = "Ich möchte ein Bier") -> dict[str, Any]:
-    return mistake({"checkpoint": checkpoint, "sentence": sentence, "name": name})
+    return ask(mistake, {"checkpoint": checkpoint, "sentence": sentence, "name": name})
 
 
 def choose(page: Page, name: str) -> Locator:

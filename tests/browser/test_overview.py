@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from . import made_up
 from .catalogue import t
-from .conftest import FRAMES, LAPTOP, PHONE, Visit, module, move, place, until
+from .conftest import APP, FRAMES, LAPTOP, PHONE, Visit, move, place, until
 from .test_accessible import broken_rules
 from .test_places import ROOM
 
@@ -33,7 +33,7 @@ DARKEST = """([place, left, top, right, bottom]) => {
 
 def run_of(page: Page) -> dict[str, Any]:
     read = "JSON.parse(JSON.stringify({ ...state.run, heads: null }))"
-    return page.evaluate(f"{module('core/state.js')}.then(({{ state }}) => {read})")
+    return page.evaluate(f"{APP}.then(({{ state }}) => {read})")
 
 
 def weight(run: dict[str, Any], layer: int, head: int, query: int, key: int) -> float:

@@ -12,7 +12,7 @@ from transformer import Translation, Translator, sinusoidal_positions
 from transformer.inference.attention_maps import KINDS
 
 from .catalogue import matching, t
-from .conftest import PHONE, Visit, module, move, place
+from .conftest import APP, PHONE, Visit, move, place
 from .wire import Hold, busy, full
 
 BIER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
@@ -270,7 +270,7 @@ def test_light_and_dark_are_remembered(visit: Visit) -> None:
 
 # Wherever a visitor may look, one place after another, each of them drawn.
 WANDER = f"""async (round) => {{
-  const {{ update }} = await {module("core/state.js")};
+  const {{ update }} = await {APP};
   for (const tab of ["inside", "translate", "attention", "break", "lesson", "positions"]) {{
     update({{ tab, kind: ["encoder", "decoder", "cross"][round % 3], head: round % 8, step: round % 5 }});
     for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);

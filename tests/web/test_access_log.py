@@ -5,20 +5,13 @@ import logging
 from collections.abc import Iterator
 from typing import Any
 
-import gradio as gr
 import pytest
-from transformer.web.api.events import ask
-from transformer.web.server.logged_calls import logged
 
 from transformer.web import access_log
 from transformer.web.access_log import LOG, RateLimit
-from transformer.web.api.runs import translate
-from transformer.web.api.sublayers import shapes
-from transformer.web.fair_queue import ClientLeftError
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
+from transformer.web.sessions.models import logged_name
 from transformer.web.settings import Settings
-
-from .loop import in_a_loop
 
 SECRET = "geheim"
 
@@ -51,7 +44,7 @@ def test_lines_are_json_or_not_written(
     monkeypatch.setattr(access_log, "settings", lambda: Settings(log=log))
     try:
         access_log.start()
-        logged(translate)("Ich möchte ein Bier", "toy")
+        access_log.action("translate", 0.0, "ok", checkpoint="toy", characters=19)
     finally:
         LOG.handlers, LOG.level, LOG.propagate = before
     out, err = capfd.readouterr()
@@ -64,43 +57,8 @@ def test_lines_are_json_or_not_written(
     ("checkpoint", "named"),
     [("toy", "toy"), (f"{OWN_MODEL_PREFIX}{SECRET}", "own"), (SECRET, None), (5, None), (["toy"], None)],
 )
-def test_only_shipped_checkpoints_are_named(lines: Lines, checkpoint: Any, named: str | None) -> None:
-    logged(shapes)({"checkpoint": checkpoint, "sentence": "ich"})
-    assert (lines.last["checkpoint"], lines.last["characters"]) == (named, 3)
-    assert SECRET not in json.dumps(lines.last)
-
-
-def test_the_outcome_of_every_kind_of_handler(lines: Lines) -> None:
-    async def action(sentence: str) -> dict[str, Any]:
-        if not sentence:
-            raise KeyError(SECRET)
-        return {"error": None}
-
-    def outcome() -> tuple[str, str]:
-        return lines.last["action"], lines.last["outcome"]
-
-    logged(ask)({"checkpoint": "toy", "sentence": "ich mochte ein cola"})
-    assert outcome() == ("ask", "ok")
-    logged(ask)({"checkpoint": "toy", "sentence": SECRET})
-    assert outcome() == ("ask", "error.unknown")
-    with pytest.raises(gr.Error):
-        logged(translate)(SECRET)
-    assert outcome() == ("translate", "error.unknown")
-    in_a_loop(logged(action)("da"))
-    assert (*outcome(), lines.last["characters"]) == ("action", "ok", 2)
-    with pytest.raises(KeyError):
-        in_a_loop(logged(action)(""))
-    assert outcome() == ("action", "fault")
-
-
-def test_a_client_that_leaves_is_no_fault(lines: Lines) -> None:
-    @logged
-    def action() -> None:
-        raise ClientLeftError
-
-    with pytest.raises(ClientLeftError):
-        action()
-    assert lines.last["outcome"] == "left"
+def test_only_shipped_checkpoints_are_named(checkpoint: Any, named: str | None) -> None:
+    assert logged_name(checkpoint) == named
 
 
 def test_a_fault_has_its_type_and_where_but_not_its_message(lines: Lines, caplog: pytest.LogCaptureFixture) -> None:

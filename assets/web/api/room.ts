@@ -218,6 +218,7 @@ function receive(event: ClassEvent | ClassEnded) {
     const isNews = stage(event) !== stage(room.shown);
     Object.assign(room, { phase: "connected", shown: event, heard: performance.now(), message: null });
     // To the teacher's replica, which has the teacher's own models and live runs.
+    // biome-ignore lint/suspicious/noDocumentCookie: cookieStore needs https, which a class in a local network lacks
     if (event.replica) document.cookie = `replica=${event.replica}; Path=/; SameSite=Lax`;
     if (room.role === "student") writeSession(JOINED_KEY, room.code);
     else if (isNews) keepRoom(); // a server that restarts makes the page reload

@@ -15,9 +15,6 @@ export type Point = number[];
 export type SnapshotRun = DrawnRun & { text: string; probabilities: number[] };
 /** The network at one step: what it decodes freely, and what it outputs when it reads the right words. */
 export type Snapshot = { step: number; source: string[]; free: SnapshotRun; forced: SnapshotRun | null };
-/** the one that was started last */
-type Training = ReturnType<typeof nothing>;
-
 const nothing = () => ({
   // idle, asking, waiting, running, measuring (its scores), developing (the last snapshots, while the model can be used
   // already), trained or failed

@@ -2,13 +2,19 @@
 
 import type { Child } from "../api/types.ts";
 import { formatNumber, t } from "../state/i18n.ts";
-import type { Matrix } from "../state/server-cache.ts";
-import { fetchParameters } from "../state/server-cache.ts";
+import { fetchParameters, type Matrix } from "../state/server-cache.ts";
 import { h } from "../ui/dom.ts";
 import { dot, fixed, mean, normalised, products, scaled, softmax, sum, variance } from "../ui/numbers.ts";
 import { keyName, orderKeys } from "./key-order.ts";
-import type { Part, SublayerView } from "./sublayer-view.ts";
-import { activationName, concatenated, headIsAblated, residualIsDropped, temperatureIn } from "./sublayer-view.ts";
+import {
+  activationName,
+  concatenated,
+  headIsAblated,
+  type Part,
+  residualIsDropped,
+  type SublayerView,
+  temperatureIn,
+} from "./sublayer-view.ts";
 
 /** The latest question of each place that shows arithmetic. */
 const latest: WeakMap<SublayerView["showArithmetic"], symbol> = new WeakMap();

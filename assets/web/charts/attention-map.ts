@@ -5,13 +5,14 @@ import { formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { argmax, attentionRow, SIDES, state, UNIFORM_MARGIN } from "../state/state.ts";
 import { h, svg, typeScale, word } from "../ui/dom.ts";
 import { closest, columnHeading, rowHeading, table } from "../ui/parts.ts";
-import { cellByKey, longLayout, longMap, markLongMap, paintedCell, readableZoom, repaintLongMap } from "./long-map.ts";
+import { type BuiltCells, type LongLayout, longLayout, longMap, readableZoom, type Shown } from "./long-map.ts";
 import { LEVELS, MAX_ELEMENTS, mixed, paintedThumbnail, printedThumbnail, strength } from "./map-canvas.ts";
-import type { Cell } from "./map-parts.ts";
 import {
   ARROW,
+  type Cell,
   cellReader,
   contrastClass,
+  type DrawnMap,
   describeCell,
   digitSize,
   forEachCell,
@@ -61,12 +62,6 @@ export function mapPaint() {
     ),
   );
 }
-
-/** Functions that paint another head's weights into a heatmap. */
-const painters: WeakMap<Element, (layer: number, head: number) => void> = new WeakMap();
-
-/** The cell of each element; its text is made when it is first pointed at. */
-const pointedCells: WeakMap<EventTarget, Cell> = new WeakMap();
 
 /**
  * How large a heatmap's parts are in a place `width` px wide. A row's label stands in two lines where one would leave
@@ -146,7 +141,7 @@ export function heatmap(
     isOnPaper?: boolean;
     beside?: DrawnRun[];
   },
-): HTMLElement | SVGElement {
+): DrawnMap {
   const { queries, keys } = run.attention[kind];
   const predicted = predictions(kind, run);
   const layout = heatmapLayout(queries, predicted, keys, width, limits);
@@ -162,13 +157,18 @@ export function heatmap(
     class: "heatmap",
     role: "img",
   });
-  painters.set(picture, buildCells(picture, run, kind, layout));
-  repaint(picture, layer, head);
+  const { paint, cellAt } = buildCells(picture, { run, kind, layer, head }, layout);
   picture.append(...heatmapLabels({ queries, predicted, keys }, sides, layout));
   const { left, cell, down } = layout;
   const frame = { x: left - 3, width: keys.length * cell + 4, height: down + 4, rx: 7 };
-  picture.append(svg("rect", { ...frame, class: "marked", "data-down": down }));
-  return picture;
+  const marked = svg("rect", { ...frame, class: "marked" });
+  picture.append(marked);
+  const mark = (query: number | null) => {
+    marked.setAttribute("visibility", query === null ? "hidden" : "visible");
+    marked.setAttribute("y", String((query ?? 0) * down - 2));
+    markRow(picture, query);
+  };
+  return { element: picture, paint, mark, cellAt, reveal: () => {}, zoomRange: null };
 }
 
 /** How high a map is, px. */
@@ -199,22 +199,15 @@ function isLarge(run: DrawnRun, kind: Kind, drawn: number, width: number) {
 const leastCell = (width: number) => (width < NARROW ? MIN_TAP : MIN_CELL);
 
 /** The cells of a map beside words that stick. */
-const builtCells =
-  (shown: { run: DrawnRun; kind: Kind; layer: number; head: number }) =>
-  (layout: import("./long-map.ts").LongLayout) => {
-    const { width, height } = layout.body;
-    const element = svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height });
-    const show = buildCells(element, shown.run, shown.kind, { ...layout, left: 0 });
-    const paint = () => show(shown.layer, shown.head);
-    paint();
-    return { element, paint };
-  };
+const builtCells = (shown: Shown) => (layout: LongLayout) => {
+  const { width, height } = layout.body;
+  return buildCells(svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height }), shown, { ...layout, left: 0 });
+};
 
-/** Put the cells of a map into a picture; what it returns paints a head's weights into them. */
+/** Put the cells of a map into a picture. */
 function buildCells(
   picture: SVGElement,
-  run: DrawnRun,
-  kind: Kind,
+  { run, kind, layer, head }: Shown,
   {
     left,
     cell,
@@ -222,7 +215,7 @@ function buildCells(
     isWritten,
     digitSize,
   }: { left: number; cell: number; down: number; isWritten: boolean; digitSize: (share?: number) => number },
-) {
+): BuiltCells {
   const { difference } = run.attention[kind];
   const boxOf = ({ query, key }: Cell) => ({
     ...{ x: left + key * cell, y: query * down + 1, width: cell - GAP, height: down - GAP },
@@ -241,12 +234,21 @@ function buildCells(
     if (value) picture.append(value);
     cells.push({ box, value });
   });
-  return (layer: number, head: number) => {
+  let read = cellReader(run, kind, layer, head);
+  const paint = (layer: number, head: number) => {
     let i = 0;
+    read = cellReader(run, kind, layer, head);
     if (!isWritten)
       colours.replaceChildren(...tiles(run, kind, layer, head, (each) => (each.open ? tile(boxOf(each)) : "")));
     forEachCell(run, kind, layer, head, (each) => paintCell(each, cells[i++]));
   };
+  paint(layer, head);
+  const cellAt: DrawnMap["cellAt"] = ({ target }) => {
+    const box = target instanceof SVGRectElement && target.dataset.key !== undefined ? target : null;
+    const cell = box && read(Number(box.dataset.query), Number(box.dataset.key));
+    return cell && { cell, box: box.getBoundingClientRect() };
+  };
+  return { element: picture, paint, cellAt };
 }
 
 export type Box = { x: number; y: number; width: number; height: number; rx: number };
@@ -273,7 +275,6 @@ function goldRings({ query, key, gold }: Cell, { x, y, width, height, rx }: Box)
 function paintCell(cell: Cell, { box, value }: { box: SVGRectElement; value: SVGTextElement | null }) {
   if (!cell.open) return;
   box.setAttribute("data-weight", String(cell.value));
-  pointedCells.set(box, cell);
   if (!value) return;
   box.setAttribute("class", hue(cell.value, cell.difference));
   value.setAttribute("class", `value ${contrastClass(strength(cell.value, cell.difference), cell.value < 0)}`);
@@ -303,12 +304,6 @@ function heatmapLabels(
   return [...rows, ...above, ...keys.map((token, i) => column(token, i))];
 }
 
-/** Another head of the same kind and run in a heatmap that is there: only what its cells say changes. */
-export function repaint(picture: Element, layer: number, head: number) {
-  painters.get(picture)?.(layer, head);
-  repaintLongMap(picture, layer, head);
-}
-
 /** A head's map as a table, tinted like the heatmap. */
 export function weightTable(kind: Kind, layer: number, head: number, { sides }: { sides: [Side, Side] }) {
   const { queries, keys } = state.run.attention[kind];
@@ -321,15 +316,19 @@ export function weightTable(kind: Kind, layer: number, head: number, { sides }: 
     const heading = rowHeading([named(token, sides[0]), output ? [ARROW, named(output, sides[0])] : null]);
     heading.setAttribute("data-query", String(query));
     const row = h("tr", {}, heading);
-    const complete = () => row.append(...keys.map((_, key) => tableCell(read(query, key), isLong)));
-    if (isLong) rowsToCome.set(row, complete);
-    else complete();
     return row;
   });
+  const complete = (query: number) => {
+    if (rows[query].children.length === 1)
+      // its heading
+      rows[query].append(...keys.map((_, key) => tableCell(read(query, key), isLong)));
+  };
+  const completeAll = () => [...rows.keys()].forEach(complete);
   const headings = keys.map((token, i) => columnHeading(named(token, sides[1]), { "data-key": i }));
   const drawn = table({ class: isLong ? "weights long" : "weights" }, [h("td"), ...headings], rows);
-  if (isLong) completeInSight(rows);
-  return drawn;
+  if (isLong) completeInSight(rows, complete);
+  else completeAll();
+  return { element: drawn, complete, completeAll };
 }
 
 function tableCell({ query, key, open, value, gold }: Cell, isLong: boolean) {
@@ -347,21 +346,13 @@ function tableCell({ query, key, open, value, gold }: Cell, isLong: boolean) {
   );
 }
 
-/** Functions that complete a row of a long table: its thousands of cells are drawn once they are in sight. */
-const rowsToCome = new WeakMap() as WeakMap<Element, () => void>;
-
-/** @param row of a table */
-export function completeRow(row: Element) {
-  rowsToCome.get(row)?.();
-  rowsToCome.delete(row);
-}
-
-function completeInSight(rows: Element[]) {
+/** The thousands of cells of a long table are drawn once their rows are in sight. */
+function completeInSight(rows: Element[], complete: (query: number) => void) {
   const observer = new IntersectionObserver(
     (seen) => {
       for (const { isIntersecting, target } of seen) {
         if (!isIntersecting) continue;
-        completeRow(target);
+        complete(rows.indexOf(target));
         observer.unobserve(target);
       }
     },
@@ -370,14 +361,8 @@ function completeInSight(rows: Element[]) {
   for (const row of rows) observer.observe(row);
 }
 
-/** Mark a row of a picture, or none (null), without drawing it again. */
+/** Mark the words of a row, or of a table the row, or none (null). */
 export function markRow(picture: Element, query: number | null) {
-  markLongMap(picture, query);
-  const frame = picture.querySelector("rect.marked") as SVGElement | null;
-  if (frame) {
-    frame.setAttribute("visibility", query === null ? "hidden" : "visible");
-    frame.setAttribute("y", String((query ?? 0) * Number(frame.dataset.down) - 2));
-  }
   [...picture.querySelectorAll("g[data-query]")].forEach((each, i) => {
     each.classList.toggle("now", i === query);
   });
@@ -445,8 +430,11 @@ export function describeRow(
   return joinSentences(reading, nodes(`row.${attends}`, places));
 }
 
-/** A tooltip for the cell under the pointer: an element to put into the frame that `picture` stands in. */
-export function cellTips(picture: Element, signal: AbortSignal) {
+/**
+ * A tooltip for the cell under the pointer: an element to put into the frame that `picture` stands in. `map()` is the
+ * map in it, null for other drawings.
+ */
+export function cellTips(picture: Element, map: () => DrawnMap | null, signal: AbortSignal) {
   const tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
   const hide = () => {
     tip.hidden = true;
@@ -461,17 +449,14 @@ export function cellTips(picture: Element, signal: AbortSignal) {
     tip.style.top = `${box.top - frame.top}px`;
   };
   const point = (event: Event) => {
-    const painted = paintedCell(event as PointerEvent);
-    if (painted) show(describeCell(painted.cell), painted.box);
+    const found = map()?.cellAt(event as PointerEvent);
+    if (found) show(describeCell(found.cell), found.box);
     else if (event.type === "pointermove") return;
     else if (!(event.target instanceof SVGElement)) hide();
-    else {
-      const cell = pointedCells.get(event.target);
-      show(cell ? describeCell(cell) : event.target.dataset.look, event.target.getBoundingClientRect());
-    }
+    else show(event.target.dataset.look, event.target.getBoundingClientRect());
   };
   for (const name of ["pointerover", "pointermove"]) picture.addEventListener(name, point);
-  onCellKeys(picture, (painted) => show(describeCell(painted.cell), painted.box));
+  onCellKeys(picture, map, show);
   // A finger leaves as soon as it lifts; what it touched is read until the next touch.
   picture.addEventListener("pointerleave", (event) => {
     if ((event as PointerEvent).pointerType !== "touch") hide();
@@ -487,26 +472,25 @@ export function cellTips(picture: Element, signal: AbortSignal) {
 }
 
 /** The arrow keys lead through the cells of a painted map, Enter clicks one. */
-function onCellKeys(picture: Element, show: (painted: NonNullable<ReturnType<typeof paintedCell>>) => void) {
-  let at: { map: Element; canvas: HTMLCanvasElement; middle: { clientX: number; clientY: number }; cell: Cell } | null =
-    null;
-  const press = (event: KeyboardEvent) => {
-    const map = event.target;
-    if (!(map instanceof Element) || !map.matches(".parts")) return;
-    const from = at?.map === map ? at : null;
-    if (event.key === "Enter" && from) {
-      from.canvas.dispatchEvent(new MouseEvent("click", { bubbles: true, ...from.middle }));
+function onCellKeys(picture: Element, map: () => DrawnMap | null, show: (text: string, box: DOMRect) => void) {
+  let at: { map: DrawnMap; cell: Cell; middle: { target: Element; clientX: number; clientY: number } } | null = null;
+  picture.addEventListener("keydown", (event) => {
+    const { key } = event as KeyboardEvent;
+    const drawn = map();
+    if (!drawn?.cellByKey || event.target !== drawn.element) return;
+    const from = at?.map === drawn ? at : null;
+    if (key === "Enter" && from) {
+      from.middle.target.dispatchEvent(new MouseEvent("click", { bubbles: true, ...from.middle }));
       return event.preventDefault();
     }
-    const to = cellByKey(map, event.key, from?.cell ?? null);
-    const painted = to && paintedCell({ target: to.canvas, ...to.middle });
-    if (!painted) return;
-    at = { map, ...to, cell: painted.cell };
-    map.setAttribute("aria-description", describeCell(painted.cell));
-    show(painted);
+    const middle = drawn.cellByKey(key, from?.cell ?? null);
+    const found = middle && drawn.cellAt(middle);
+    if (!found) return;
+    at = { map: drawn, cell: found.cell, middle };
+    drawn.element.setAttribute("aria-description", describeCell(found.cell));
+    show(describeCell(found.cell), found.box);
     event.preventDefault();
-  };
-  picture.addEventListener("keydown", (event) => press(event as KeyboardEvent));
+  });
 }
 
 /** A run's maps minus its baseline's, as a run that `heatmap` draws; on the rows and columns that both have. */
@@ -582,11 +566,10 @@ function tile({ x, y, width, height, rx: r }: Box) {
   return `M${x + r} ${y}${right}h${-across}${turn(-1, -1)}v${-down}${turn(1, -1)}z`;
 }
 
-/** Which cell or row an event happened to: of a painted map by where it happened. */
-export function cellOf(event: Event): { query: number; key: number | null } | null {
-  const painted = paintedCell(event as MouseEvent);
-  if (painted) return painted.cell;
-  const { query, key } = closest(event, "[data-query]")?.dataset ?? {};
-  if (query === undefined) return null;
-  return { query: Number(query), key: key === undefined ? null : Number(key) };
+/** Which cell of a map or row of another drawing (null) an event happened to. */
+export function cellOf(event: MouseEvent, map: DrawnMap | null): { query: number; key: number | null } | null {
+  const found = map?.cellAt(event);
+  if (found) return found.cell;
+  const { query } = closest(event, "[data-query]")?.dataset ?? {};
+  return query === undefined ? null : { query: Number(query), key: null };
 }

@@ -5,8 +5,7 @@ import { t } from "../state/i18n.ts";
 import { h } from "../ui/dom.ts";
 import { onResize } from "../ui/parts.ts";
 import { onThemeChange } from "../ui/theme.ts";
-import type { Figure } from "./plotly.ts";
-import { drawPlot, pageColours, themedLayout } from "./plotly.ts";
+import { drawPlot, type Figure, pageColours, themedLayout } from "./plotly.ts";
 
 /** The values `point[column]` of points; `name` stands in the legend, `hover` writes a value in Plotly's notation. */
 type Curve = { name: string; points: Point[]; column: number; colour: string; dash?: string; hover?: string };

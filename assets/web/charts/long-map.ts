@@ -5,8 +5,10 @@ import { argmax, attentionRow } from "../state/state.ts";
 import { h, svg, textWidth, typeScale } from "../ui/dom.ts";
 import { cellAt, gapOf, keepPainted, paintMap, palette, sharpCanvas, strength } from "./map-canvas.ts";
 import {
+  type Cell,
   cellReader,
   contrastClass,
+  type DrawnMap,
   digitSize,
   formatWeight,
   label,
@@ -34,15 +36,11 @@ type Options = {
   zoom?: number;
   beside?: DrawnRun[];
 };
-type Shown = { run: DrawnRun; kind: Kind; layer: number; head: number };
-type Drawn = {
-  shown: Shown;
-  layout: LongLayout;
-  paint: () => void;
-  rows: Element[];
-  columns: Element[];
-  frame: HTMLElement;
-};
+export type Shown = { run: DrawnRun; kind: Kind; layer: number; head: number };
+type Drawn = { shown: Shown; layout: LongLayout; rows: Element[]; columns: Element[]; frame: HTMLElement };
+
+/** The cells of a map, as elements or on a canvas. */
+export type BuiltCells = { element: Element } & Pick<DrawnMap, "paint" | "cellAt">;
 
 /** Words of an axis: a map of more fits its place, however small its cells are. */
 export const FIT_FROM = 15;
@@ -61,8 +59,6 @@ const MAX_ZOOMED = 40; // px a cell; of thousands of cells fewer, or else their 
 const MAX_ZOOMED_MANY = 24;
 const MANY = 4000; // cells
 
-const longMaps: WeakMap<Element, Drawn> = new WeakMap();
-
 /** The next zoom above or below this one. */
 export const nextZoom = (zoom: number, way: 1 | -1) =>
   ZOOMS[Math.max(0, Math.min(ZOOMS.indexOf(zoom) + way, ZOOMS.length - 1))];
@@ -70,10 +66,8 @@ export const nextZoom = (zoom: number, way: 1 | -1) =>
 /** The least zoom at which each row's word can be read. @param cell px, where the whole fits */
 export const readableZoom = (cell: number) => ZOOMS.find((zoom) => zoom * cell >= MIN_ROW) ?? ZOOMS[ZOOMS.length - 1];
 
-/** Whether a picture is of a long sentence, and whether its cells can still be enlarged. */
-export function zoomRange(picture: Element) {
-  const { layout } = longMaps.get(picture) ?? {};
-  if (!layout?.isLong) return null;
+function zoomRange(layout: LongLayout) {
+  if (!layout.isLong) return null;
   const most = layout.across * layout.count > MANY ? MAX_ZOOMED_MANY : MAX_ZOOMED;
   return { canGrow: layout.cell < most };
 }
@@ -150,14 +144,10 @@ const rowMiddle = ({ down, body, size }: LongLayout, i: number) =>
  * A head's map whose words stick to the edges of the place that it scrolls in.
  * @param built the cells, unless painted
  */
-export function longMap(
-  shown: Shown,
-  options: Options,
-  built: ((layout: LongLayout) => { element: Element; paint: () => void }) | null,
-) {
+export function longMap(shown: Shown, options: Options, built: ((layout: LongLayout) => BuiltCells) | null): DrawnMap {
   const layout = longLayout(shown, options);
   const { left, top, body, reads, predicted, columns, cell, down, size, count, isNarrow, isTurned } = layout;
-  const { element, paint } = built?.(layout) ?? paintedCells(shown, layout);
+  const cells = built?.(layout) ?? paintedCells(shown, layout);
   const rowLabels = reads.map((read, i) => {
     const place = { x: left - 10, y: rowMiddle(layout, i), anchor: "end" as const, size };
     return rowLabel(read, predicted[i], options.sides[0], place, isNarrow, { "data-query": i });
@@ -181,22 +171,35 @@ export function longMap(
     h(
       "div",
       { class: "body", "aria-hidden": "true", style: `width: ${body.width}px; height: ${body.height}px` },
-      element,
+      cells.element,
       frame,
     ),
     words("columns-words", wide, top, columnLabels),
     words("rows-words", left, count * down, rowLabels),
     h("div", { class: "corner" }),
   );
-  longMaps.set(root, { shown, layout, paint, rows: rowLabels, columns: columnLabels, frame });
-  return root;
+  const drawn = { shown, layout, rows: rowLabels, columns: columnLabels, frame };
+  const revealIn = (query: number, key: number) => revealCell(root, layout, query, key);
+  return {
+    element: root,
+    paint(layer, head) {
+      Object.assign(shown, { layer, head });
+      cells.paint(layer, head);
+    },
+    mark: (query) => markWords(drawn, query),
+    cellAt: cells.cellAt,
+    reveal: revealIn,
+    zoomRange: zoomRange(layout),
+    ...(built ? {} : { cellByKey: (name, from) => cellByKey(cells.element, layout, name, from, revealIn) }),
+  };
 }
 
 const words = (name: string, width: number, height: number, labels: Element[]) =>
   svg("svg", { class: name, "aria-hidden": "true", viewBox: `0 0 ${width} ${height}`, width, height }, labels);
 
 /** The cells on a canvas, with their weights where they have room. */
-function paintedCells(shown: Shown, { body, cell, down, isWritten, digitSize }: LongLayout) {
+function paintedCells(shown: Shown, layout: LongLayout): BuiltCells {
+  const { body, cell, down, isWritten, digitSize } = layout;
   const { canvas, context } = sharpCanvas(body.width, body.height);
   const paint = () => {
     const { run, kind, layer, head } = shown;
@@ -205,7 +208,7 @@ function paintedCells(shown: Shown, { body, cell, down, isWritten, digitSize }: 
     if (isWritten) writeWeights(context, shown, { cell, down, size: digitSize() });
   };
   keepPainted(canvas, paint);
-  return { element: canvas, paint };
+  return { element: canvas, paint, cellAt: (event) => paintedCell(canvas, shown, layout, event) };
 }
 
 function writeWeights(
@@ -229,13 +232,6 @@ function writeWeights(
     }
 }
 
-export function repaintLongMap(picture: Element, layer: number, head: number) {
-  const drawn = longMaps.get(picture);
-  if (!drawn) return;
-  Object.assign(drawn.shown, { layer, head });
-  drawn.paint();
-}
-
 /** The strongest key of a row, or the one that has changed most. */
 export function strongestKey({ run, kind, layer, head }: Shown, query: number) {
   const weights = attentionRow(kind, layer, head, query, run);
@@ -243,10 +239,7 @@ export function strongestKey({ run, kind, layer, head }: Shown, query: number) {
 }
 
 /** Mark a row and the word that it attends to most; where not all words have room, theirs have. */
-export function markLongMap(picture: Element, query: number | null) {
-  const drawn = longMaps.get(picture);
-  if (!drawn) return;
-  const { shown, layout, rows, columns, frame } = drawn;
+function markWords({ shown, layout, rows, columns, frame }: Drawn, query: number | null) {
   const { size, cell, down, isTurned, isNarrow, predicted } = layout;
   const key = query === null ? null : strongestKey(shown, query);
   frame.hidden = query === null;
@@ -269,55 +262,42 @@ export function markLongMap(picture: Element, query: number | null) {
   });
 }
 
-/** The cell of a painted map under the pointer, and where it is in the window. */
-export function paintedCell({
-  target,
-  clientX,
-  clientY,
-}: {
-  target: EventTarget | null;
-  clientX: number;
-  clientY: number;
-}) {
-  if (!(target instanceof HTMLCanvasElement)) return null;
-  const drawn = longMaps.get(target.closest(".parts") ?? target);
-  if (!drawn) return null;
-  const frame = target.getBoundingClientRect();
-  const { across, count, cell, down } = drawn.layout;
+function paintedCell(
+  canvas: HTMLCanvasElement,
+  { run, kind, layer, head }: Shown,
+  { across, count, cell, down }: LongLayout,
+  { target, clientX, clientY }: Parameters<DrawnMap["cellAt"]>[0],
+) {
+  if (target !== canvas) return null;
+  const frame = canvas.getBoundingClientRect();
   const body = { across, down: count, cellWidth: cell, cellHeight: down };
   const at = cellAt(clientX - frame.left, clientY - frame.top, body);
   if (!at) return null;
-  const { run, kind, layer, head } = drawn.shown;
   const box = new DOMRect(frame.left + at.key * cell, frame.top + at.query * down, cell, down);
   return { cell: cellReader(run, kind, layer, head)(at.query, at.key), box };
 }
 
-/**
- * The cell of a painted map that an arrow key leads to from another one (null: from its first); scrolled into sight.
- * @param key of the keyboard
- */
-export function cellByKey(picture: Element, key: string, from: { query: number; key: number } | null) {
-  const drawn = longMaps.get(picture);
-  const canvas = picture.querySelector("canvas");
-  const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[key];
-  if (!drawn || !canvas || !move) return null;
-  const { across, count, cell, down } = drawn.layout;
+/** @param name of the key of the keyboard @param revealIn scrolls a cell into sight */
+function cellByKey(
+  target: Element,
+  { across, count, cell, down }: LongLayout,
+  name: string,
+  from: Cell | null,
+  revealIn: DrawnMap["reveal"],
+) {
+  const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[name];
+  if (!move) return null;
   const to = (at: number | undefined, by: number, of: number) =>
     at === undefined ? 0 : Math.max(0, Math.min(at + by, of - 1));
-  const at = { query: to(from?.query, move[0], count), key: to(from?.key, move[1], across) };
-  revealCell(picture, at.query, at.key);
-  const frame = canvas.getBoundingClientRect();
-  const middle = { clientX: frame.left + (at.key + 0.5) * cell, clientY: frame.top + (at.query + 0.5) * down };
-  return { canvas, middle };
+  const [query, key] = [to(from?.query, move[0], count), to(from?.key, move[1], across)];
+  revealIn(query, key);
+  const frame = target.getBoundingClientRect();
+  return { target, clientX: frame.left + (key + 0.5) * cell, clientY: frame.top + (query + 0.5) * down };
 }
 
-/** Scroll the place of a long sentence's map, so that a cell is in sight beside its words. */
-export function revealCell(picture: Element, query: number, key: number) {
-  const drawn = longMaps.get(picture);
+function revealCell(picture: Element, { left, top, cell, down, isWhole }: LongLayout, query: number, key: number) {
   const place = picture.closest(".scroll, .fluid");
-  if (!drawn || !place) return;
-  const { left, top, cell, down, isWhole } = drawn.layout;
-  if (isWhole) return;
+  if (!place || isWhole) return;
   const [x, y] = [left + key * cell, top + query * down];
   const across = { now: place.scrollLeft, size: place.clientWidth, inset: left };
   const downwards = { now: place.scrollTop, size: place.clientHeight, inset: top };

@@ -278,7 +278,7 @@ export function paintedThumbnail(run: DrawnRun, kind: Kind, layer: number, head:
   const merged = Math.ceil(Math.max(queries.length, keys.length) / MAX_THUMBNAIL);
   const [width, height] = [keys, queries].map((words) => Math.ceil(words.length / merged));
   const canvas = h("canvas", { class: "painted", width, height, "aria-hidden": "true" });
-  const paint = (layer: number, head: number) => () => {
+  keepPainted(canvas, () => {
     const { levels, stripes } = palette();
     const masked = (query: number, key: number) => stripes[(query + key) % STRIPE ? 0 : 1];
     const grid = gridOf(maps, layer, head);
@@ -286,9 +286,7 @@ export function paintedThumbnail(run: DrawnRun, kind: Kind, layer: number, head:
     const cell = 1 / merged;
     const place = { x: 0, y: 0, cellWidth: cell, cellHeight: cell };
     if (state.gold && kind === "cross") paintGold(contextOf(canvas), run, place);
-  };
-  thumbnailPainters.set(canvas, (layer, head) => keepPainted(canvas, paint(layer, head)));
-  repaintThumbnail(canvas, layer, head);
+  });
   return canvas;
 }
 
@@ -305,15 +303,6 @@ export function printedThumbnail(run: DrawnRun, kind: Kind, layer: number, head:
   return h("img", { class: "painted", src, alt: "" });
 }
 
-const thumbnailPainters: WeakMap<Element, (layer: number, head: number) => void> = new WeakMap();
-
-/** Another head of the same kind and run in a thumbnail, where it is painted. */
-export function repaintThumbnail(thumbnail: Element, layer: number, head: number) {
-  const paint = thumbnailPainters.get(thumbnail);
-  paint?.(layer, head);
-  return Boolean(paint);
-}
-
 /** Weights as a strip of colours, as wide as its place. */
 export function weightStrip(weights: ArrayLike<number>, open: boolean[]) {
   const strip = h("canvas", { class: "painted strip", width: weights.length, height: 1, "aria-hidden": "true" });
@@ -327,14 +316,13 @@ export function paintStrip(strip: HTMLCanvasElement, weights: ArrayLike<number>,
   putColours(strip, Uint32Array.from(weights, colour));
 }
 
-const painters: WeakMap<HTMLCanvasElement, () => void> = new WeakMap();
 const canvases: Set<WeakRef<HTMLCanvasElement>> = new Set();
 let isWatchingTheme = false;
 
-/** Paint a canvas now, and again whenever the theme changes. A later call replaces what paints it. */
+/** Paint a canvas now, and again whenever the theme changes. */
 export function keepPainted(canvas: HTMLCanvasElement, paint: () => void) {
-  if (!painters.has(canvas)) canvases.add(new WeakRef(canvas));
-  painters.set(canvas, paint);
+  canvases.add(new WeakRef(canvas));
+  canvas.addEventListener("theme", paint);
   if (!isWatchingTheme) onThemeChange(repaintAll);
   isWatchingTheme = true;
   paint();
@@ -343,7 +331,7 @@ export function keepPainted(canvas: HTMLCanvasElement, paint: () => void) {
 function repaintAll() {
   for (const each of canvases) {
     const canvas = each.deref();
-    if (canvas) painters.get(canvas)?.();
+    if (canvas) canvas.dispatchEvent(new Event("theme"));
     else canvases.delete(each);
   }
 }

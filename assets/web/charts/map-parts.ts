@@ -19,6 +19,23 @@ export type Cell = {
   value: number;
 };
 
+/** A head's map that is drawn: what a view can do with it. */
+export type DrawnMap = {
+  element: HTMLElement | SVGElement;
+  /** Another head of the same kind and run: only what the cells say changes. */
+  paint: (layer: number, head: number) => void;
+  /** Mark a row, or none (null). */
+  mark: (query: number | null) => void;
+  /** The cell that an event happened to, and where it is in the window. */
+  cellAt: (event: Pick<MouseEvent, "target" | "clientX" | "clientY">) => { cell: Cell; box: DOMRect } | null;
+  /** Scroll the place of a long sentence's map, so that a cell is in sight beside its words. */
+  reveal: (query: number, key: number) => void;
+  /** Whether the cells of a long sentence's map can still be enlarged; null for another map. */
+  zoomRange: { canGrow: boolean } | null;
+  /** Where in the window the cell is that an arrow key leads to from another one (null: from the first). */
+  cellByKey?: (key: string, from: Cell | null) => { target: Element; clientX: number; clientY: number } | null;
+};
+
 /** A word beside a map. */
 export type Word = { axis: "query" | "key"; index: number };
 

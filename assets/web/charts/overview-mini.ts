@@ -6,8 +6,7 @@ import { state, subscribe } from "../state/state.ts";
 import { svg } from "../ui/dom.ts";
 import { button, changeDetector } from "../ui/parts.ts";
 import type { Box } from "./overview-layout.ts";
-import type { Place } from "./overview-place.ts";
-import { currentPlace, openOverview, placeName } from "./overview-place.ts";
+import { currentPlace, openOverview, type Place, placeName } from "./overview-place.ts";
 
 const [WIDTH, HEIGHT] = [100, 34];
 const COLUMN = 36; // of a stack

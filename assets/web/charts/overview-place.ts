@@ -2,8 +2,7 @@
 
 import type { Kind, Run, Stack, State } from "../api/types.ts";
 import { t } from "../state/i18n.ts";
-import type { StopName } from "../state/lesson-plan.ts";
-import { LESSON_STOPS } from "../state/lesson-plan.ts";
+import { LESSON_STOPS, type StopName } from "../state/lesson-plan.ts";
 import { baselineRun, state, update } from "../state/state.ts";
 
 export type Place =

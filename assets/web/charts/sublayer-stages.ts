@@ -11,7 +11,6 @@ import { attentionColumns, commonDigits, dot, fixed, mean, variance } from "../u
 import { button, link, rowHeading, table } from "../ui/parts.ts";
 import { explainCell } from "./arithmetic.ts";
 import { areMany, keyName, orderKeys } from "./key-order.ts";
-import type { Part, SublayerView } from "./sublayer-view.ts";
 import {
   activationFloor,
   activationName,
@@ -19,11 +18,12 @@ import {
   concatenated,
   headCount,
   headIsAblated,
+  type Part,
   residualIsDropped,
+  type SublayerView,
   temperatureIn,
 } from "./sublayer-view.ts";
-import type { Row, StripOptions } from "./vector-strip.ts";
-import { chooseCell, fluidPicture, vectorStrips } from "./vector-strip.ts";
+import { chooseCell, fluidPicture, type Row, type StripOptions, vectorStrips } from "./vector-strip.ts";
 
 export type Stage = "qkv" | "scores" | "values" | "concat" | "residual" | "ffn" | "ffn_residual";
 

@@ -154,7 +154,7 @@ function makeSelectable(
   { across, cell: size, left }: { across: number; cell: number; left: number },
 ) {
   picture.classList.add("choosable");
-  const cells = [...picture.querySelectorAll(".cell")] as SVGElement[];
+  const cells = [...picture.querySelectorAll<SVGElement>(".cell")];
   const count = cells.length / rows;
   const pick = (cell: SVGElement) => {
     chooseCell(cell);

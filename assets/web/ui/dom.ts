@@ -49,7 +49,7 @@ export const setChildren = (element: Element, ...children: Child[]) => element.r
  * stood.
  */
 export function keepFocus(element: Element, draw: () => void) {
-  const controls = () => [...element.querySelectorAll("button, select, input")] as HTMLElement[];
+  const controls = () => [...element.querySelectorAll<HTMLElement>("button, select, input")];
   const focused = (document.activeElement ?? document.body) as HTMLElement;
   const at = controls().indexOf(focused);
   const { place } = focused.dataset;

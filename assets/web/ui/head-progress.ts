@@ -1,7 +1,6 @@
 // How far a real model's heads have been measured, with a button that stops it.
 
-import type { HeadStream } from "../api/head-stream.ts";
-import { secondsLeft } from "../api/head-stream.ts";
+import { type HeadStream, secondsLeft } from "../api/head-stream.ts";
 import type { Child } from "../api/types.ts";
 import { formatMessage, joinSentences, t } from "../state/i18n.ts";
 import { h } from "./dom.ts";

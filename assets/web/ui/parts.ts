@@ -3,8 +3,7 @@
 import type { Child } from "../api/types.ts";
 import { t } from "../state/i18n.ts";
 import { KINDS, state, subscribe, update } from "../state/state.ts";
-import type { Attributes } from "./dom.ts";
-import { h, namedChoice } from "./dom.ts";
+import { type Attributes, h, namedChoice } from "./dom.ts";
 
 /** A button of a class. */
 export const button = (

@@ -1,8 +1,7 @@
 // A number from a smallest to a largest, beside its text.
 
 import { formatPercent } from "../state/i18n.ts";
-import type { Attributes } from "./dom.ts";
-import { h } from "./dom.ts";
+import { type Attributes, h } from "./dom.ts";
 
 const SHARE_STEP = 0.05;
 

@@ -81,12 +81,12 @@ def test_provenance_of_an_own_model_names_pairs_steps_and_settings(tmp_path: Pat
     settings = DEFAULTS["own"]
     training = settings["training"] | {"steps": 2, "seed": 5, "schedule": "warmup", "warmup_steps": 1}
     question = {"name": "mine", "corpus": "own", "pairs": pairs, "watch": "", "held_out": 0.0}
-    job = ask(plan, question | {"model": settings["model"] | shape, "training": training}, Limits()).job
+    job = plan(question | {"model": settings["model"] | shape, "training": training}, Limits()).job
     assert job
     file = tmp_path / "mine.safetensors"
     list(live(job, file))
     key = model_store().put(load_portable(file), Client("", "v"), file)
-    sent = json.loads(json.dumps(ask(provenance, {"checkpoint": key})))
+    sent = ask(provenance, {"checkpoint": key})
     assert (sent["checkpoint"], sent["command"], sent["seed"]) == ("mine", None, 5)
     assert (sent["trained"]["pairs"], sent["trained"]["steps"]) == (2, 2)
     learning = {"schedule", "warmup_steps", "batch_size", "label_smoothing"}  # this schedule has its own rate

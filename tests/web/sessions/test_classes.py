@@ -53,7 +53,7 @@ def key(error: pytest.ExceptionInfo[ClassError]) -> str:
 async def event(stream: AsyncGenerator[Any]) -> Any:
     """The next one that is not a heartbeat."""
     async for each in stream:
-        if each != "\n":
+        if each["event"] != "beat":
             return each
 
 
@@ -162,7 +162,7 @@ async def test_a_student_who_comes_back_is_the_same_one(classes: LiveClasses) ->
 @async_test
 async def test_a_silent_class_has_a_heart(classes: LiveClasses) -> None:
     _, streams = await class_of(classes, "ann")
-    assert await anext(streams[0]) == "\n"
+    assert await anext(streams[0]) == {"event": "beat"}
     await left(streams)
 
 
@@ -350,7 +350,7 @@ async def test_a_store_that_fails_is_no_end_of_a_class(classes: LiveClasses, mon
         patch.setattr(store, "read", fail)
         with pytest.raises(StoreError):
             await classes.find(live.code, SCHOOL)
-        assert await anext(ann) == "\n"
+        assert await anext(ann) == {"event": "beat"}
     monkeypatch.setattr(module, "PAUSE_SECONDS", 0)
     assert await classes.find(live.code, SCHOOL) is live
     await left([ann])

@@ -15,7 +15,7 @@ import pytest
 from transformer.data import CORPORA
 from transformer.live.limits import Limits
 from transformer.storage.portable import PortableModel, save_portable
-from transformer.web.fair_queue import Client
+from transformer.web.client import Client
 from transformer.web.sessions import model_store, own_folder
 from transformer.web.sessions.model_store import (
     LOADED_SECONDS,

@@ -14,7 +14,7 @@ import pytest
 
 from transformer.live.job import Job
 from transformer.live.limits import Limits
-from transformer.web.fair_queue import Client
+from transformer.web.client import Client
 from transformer.web.sessions import models
 from transformer.web.sessions import training_queue as module
 from transformer.web.sessions.model_store import ModelStore, ModelStoreFullError, size_of

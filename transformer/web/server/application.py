@@ -4,8 +4,11 @@ import os
 
 import gradio as gr
 from fastapi import FastAPI
+from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...files import shipped
 from .. import gradio_internals
@@ -24,6 +27,22 @@ def max_body(path: str) -> int | None:
     return None if path == "/models" else MAX_TABLE if path in TABLES else MAX_CALL
 
 
+class Preload:
+    """Names the bundle beside the page: a browser would hear of it from Gradio's scripts, after it has those."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app, self._link = app, f'<{files.bundle_address("app.js")}>; rel="modulepreload"'
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def write(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).append("Link", self._link)
+            await send(message)
+
+        is_page = scope["type"] == "http" and scope["path"] == "/"
+        await self.app(scope, receive, write if is_page else send)
+
+
 def application(page: gr.Blocks, head: str) -> FastAPI:
     """The page with its server.
 
@@ -35,6 +54,8 @@ def application(page: gr.Blocks, head: str) -> FastAPI:
         routes=[*page_routes.routes(QUESTIONS), *files.ROUTES],
         middleware=[
             Middleware(Guard, own=OWN, max_body=max_body),
+            Middleware(Preload),
+            Middleware(GZipMiddleware, minimum_size=1024, compresslevel=3),
             Middleware(CORSMiddleware, allow_origins=()),  # of its own, so that Gradio lets no other site read answers
         ],
     )

@@ -30,7 +30,7 @@ from ...storage.portable import PortableError, max_file_bytes
 from .. import access_log
 from ..api import turns
 from ..client import client_of
-from ..fair_queue import FairQueue
+from ..fair_queue import FairQueue, QueueFullError
 from ..sessions.model_store import ModelStoreFullError, file_name, model_store
 from ..sessions.models import about, translator
 from ..sessions.real_models import real_models
@@ -69,13 +69,16 @@ async def upload(request: Request) -> Response:
         kept = True
         answer = {"model": await asyncio.to_thread(about, key), "kept": model_store().keys_of(client.session)}
         return JSONResponse(answer)
+    except QueueFullError:
+        outcome = "file.busy"
+        return refused(Message(outcome))
     except (PortableError, ModelStoreFullError, MessageError) as error:
         outcome = error.message.key
-        return refused(error.message, 200)
+        return refused(error.message)
     except (OSError, ClientDisconnect) as error:
         full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         outcome = "file.no_room" if full else "file.not_taken"
-        return refused(Message(outcome), 200)
+        return refused(Message(outcome))
     finally:
         if not kept:
             file.unlink(missing_ok=True)

@@ -140,7 +140,8 @@ class _Events(StreamingResponse):
     """A line for each event. However it ends, the events end with it, not when garbage is collected."""
 
     def __init__(self, first: Any, events: AsyncGenerator[Any], call: _Call) -> None:
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # so that no proxy keeps lines back
+        # So that neither a proxy nor a middleware keeps lines back.
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Content-Encoding": "identity"}
         super().__init__(self._lines(first), media_type="application/x-ndjson", headers=headers)
         self._events, self._call, self._outcome = events, call, "left"
 

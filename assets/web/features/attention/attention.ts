@@ -6,20 +6,17 @@ import { isLongDrawing, lineDrawing } from "../../charts/attention-lines.ts";
 import {
   cellOf,
   cellTips,
-  completeRow,
   describeRow,
   heatmap,
   mapHeading,
   markRow,
   paddingMasked,
-  repaint,
   thumbnail,
   weightTable,
 } from "../../charts/attention-map.ts";
-import { reveal, revealCell, strongestKey, zoomRange } from "../../charts/long-map.ts";
-import { repaintThumbnail, weightStrip } from "../../charts/map-canvas.ts";
-import type { Word } from "../../charts/map-parts.ts";
-import { weightsOfWord } from "../../charts/map-parts.ts";
+import { reveal, strongestKey } from "../../charts/long-map.ts";
+import { weightStrip } from "../../charts/map-canvas.ts";
+import { type DrawnMap, type Word, weightsOfWord } from "../../charts/map-parts.ts";
 import { zoomControl } from "../../charts/map-zoom.ts";
 import { isPresenting } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
@@ -48,7 +45,7 @@ export function mount({ element, signal }: View) {
   const overlay = button("pill toggle", t("attention.gold"), () => update({ gold: !state.gold }), { id: "gold" });
   const open = (place: { layer: number; head: number }) => {
     update({ ...place, drawing: "heatmap" });
-    (drawings.element.querySelector("[value=heatmap]") as HTMLElement | null)?.focus();
+    drawings.element.querySelector<HTMLElement>("[value=heatmap]")?.focus();
   };
   const large = largeMap(open, draw, signal);
   const small = headGrid(signal);
@@ -73,11 +70,11 @@ export function mount({ element, signal }: View) {
     small.drawAhead();
     const row = kind === "encoder" ? null : step;
     const shown = row ?? highestRow();
-    const picture = large.draw(width, isAligned && gold, shown);
-    markRow(picture, row);
-    large.reveal(picture, shown);
+    const drawn = large.draw(width, isAligned && gold, shown);
+    drawn.mark(row);
+    large.reveal(shown);
     say.replaceChildren(...describeRow(kind, state.layer, head, shown, row === null ? null : run.output[row]));
-    picture.setAttribute("aria-label", say.textContent ?? "");
+    drawn.element.setAttribute("aria-label", say.textContent ?? "");
   }
   const resize = () => {
     const { clientWidth } = large.place;
@@ -96,6 +93,14 @@ export function mount({ element, signal }: View) {
 
 const fileName = (what: string) => `${state.kind}-layer-${state.layer + 1}-${what}`;
 
+/** What is drawn large, as a map is; of a long table, its rows to come are drawn by `completeAll`. */
+type Drawn = Pick<DrawnMap, "mark" | "reveal" | "zoomRange"> & {
+  element: Element;
+  map: DrawnMap | null;
+  paint?: DrawnMap["paint"];
+  completeAll?: () => void;
+};
+
 /** The map of the chosen head, or those of all heads. */
 function largeMap(open: (place: { layer: number; head: number }) => void, redraw: () => void, signal: AbortSignal) {
   const heading = h("h2");
@@ -103,7 +108,9 @@ function largeMap(open: (place: { layer: number; head: number }) => void, redraw
   const place = scrollBox(large);
   const key = h("p", { class: "hint", hidden: true }, t("attention.gold_key"));
   const ablated = h("p", { class: "hint", hidden: true }, t("ablation.shown"));
-  const tip = cellTips(large, signal);
+  let drawn = null as Drawn | null;
+  const map = () => drawn?.map ?? null;
+  const tip = cellTips(large, map, signal);
   const buttons = pictureButtons(large, () => fileName(state.drawing === "all" ? "all" : `head-${state.head + 1}`));
   const zoom = zoomControl(redraw);
   const lines = lineControls(redraw);
@@ -112,12 +119,11 @@ function largeMap(open: (place: { layer: number; head: number }) => void, redraw
   const isNewFrame = changeDetector();
   const isNewSight = changeDetector();
   large.addEventListener("click", (event) => {
-    const cell = cellOf(event);
+    const cell = cellOf(event, map());
     if (cell && state.kind !== "encoder") update({ step: cell.query });
   });
 
-  const complete = () => large.querySelectorAll("tbody tr").forEach(completeRow);
-  addEventListener("beforeprint", complete, { signal });
+  addEventListener("beforeprint", () => drawn?.completeAll?.(), { signal });
 
   /** Only the cells are drawn where the frame stays. */
   function drawPicture(width: number, row: number) {
@@ -127,11 +133,9 @@ function largeMap(open: (place: { layer: number; head: number }) => void, redraw
     if (!isNewHead(...frame, layer, head, ...shown)) return;
     heading.replaceChildren(...headingOf(run, kind));
     tip.hidden = true;
-    const isNew = isNewFrame(...frame);
-    const now = large.firstElementChild;
-    if (!isNew && now && drawing === "heatmap") repaint(now, layer, head);
-    else if (!isNew && now && drawing === "all") markHead(now, kind, layer, head);
-    else large.replaceChildren(picture(width, zoom.value(), lines.options(row), open));
+    if (!isNewFrame(...frame) && drawn?.paint) return drawn.paint(layer, head);
+    drawn = picture(place, width, zoom.value(), lines.options(row), open);
+    large.replaceChildren(drawn.element);
   }
 
   return {
@@ -144,15 +148,15 @@ function largeMap(open: (place: { layer: number; head: number }) => void, redraw
       ablated.hidden = drawing === "all" || !isAblated(kind, layer, head, run.changes);
       lines.draw(drawing === "lines", row);
       drawPicture(width, row);
-      const drawn = large.firstElementChild as Element;
-      zoom.draw(drawing === "lines" && isLongDrawing(run, kind) ? { canGrow: true } : zoomRange(drawn));
+      const shown = drawn as Drawn;
+      zoom.draw(shown.zoomRange);
       tools.hidden = zoom.element.hidden && lines.element.hidden;
-      return drawn;
+      return shown;
     },
     /** Scroll to the row that is put into words, and to the word that it attends to most. */
-    reveal(drawn: Element, row: number) {
+    reveal(row: number) {
       const strongest = strongestKey(state, row);
-      if (isNewSight(drawn, row, strongest)) revealRow(place, drawn, row, strongest);
+      if (isNewSight(drawn, row, strongest)) drawn?.reveal(row, strongest);
     },
     onPointedWord: (listener: (word: Word | null) => void) => listenForWords(large, listener),
   };
@@ -160,25 +164,39 @@ function largeMap(open: (place: { layer: number; head: number }) => void, redraw
 
 /** The chosen head's map, or all heads'. */
 function picture(
+  place: HTMLElement,
   width: number,
   zoom: number,
   drawnLines: { threshold: number; row: number | null },
   open: (place: { layer: number; head: number }) => void,
-) {
-  const { kind, layer, head, drawing } = state;
+): Drawn {
+  const { run, kind, layer, head, drawing } = state;
   const maxHeight = isPresenting() ? innerHeight * MAX_SHARE : undefined;
   const options = { width, maxHeight, sides: SIDES[kind], zoom };
-  if (drawing === "all") return modelView(kind, layer, head, open);
-  if (drawing === "table") return weightTable(kind, layer, head, options);
-  if (drawing === "lines") return lineDrawing(kind, layer, head, { ...options, ...drawnLines });
-  return heatmap(kind, layer, head, options);
-}
-
-/** @param drawn in it @param key its strongest */
-function revealRow(place: HTMLElement, drawn: Element, row: number, key: number) {
-  if (state.drawing === "heatmap") revealCell(drawn, row, key);
-  else if (state.drawing === "all") markWords(drawn, row, key);
-  else reveal(place, wordsOf(drawn, row, key));
+  if (drawing === "heatmap") {
+    const map = heatmap(kind, layer, head, options);
+    return { ...map, map };
+  }
+  if (drawing === "all") {
+    const element = modelView(kind, layer, head, open);
+    const shown = { element, map: null, zoomRange: null, mark: () => {} };
+    const paint = (layer: number, head: number) => markHead(element, kind, layer, head);
+    return { ...shown, paint, reveal: (row, key) => markWords(element, row, key) };
+  }
+  const isTable = drawing === "table";
+  const table = isTable ? weightTable(kind, layer, head, options) : null;
+  const element = table?.element ?? lineDrawing(kind, layer, head, { ...options, ...drawnLines });
+  return {
+    element,
+    map: null,
+    zoomRange: !isTable && isLongDrawing(run, kind) ? { canGrow: true } : null,
+    completeAll: table?.completeAll,
+    mark: (row) => markRow(element, row),
+    reveal(row, key) {
+      table?.complete(row);
+      reveal(place, wordsOf(element, row, key));
+    },
+  };
 }
 
 /** @param listener of the word that is pointed at */
@@ -197,9 +215,7 @@ function headingOf(run: Run, kind: Kind) {
 /** The row of a long sentence and its strongest word, in Lines or in the table. */
 function wordsOf(drawn: Element, row: number, key: number) {
   if (drawn.matches("table")) {
-    const line = drawn.querySelectorAll("tbody tr")[row];
-    if (line) completeRow(line);
-    const cell = line?.children[key + 1];
+    const cell = drawn.querySelectorAll("tbody tr")[row]?.children[key + 1];
     const corner = drawn.querySelector("thead td")?.getBoundingClientRect();
     return { parts: cell ? [cell] : [], inset: { left: corner?.width ?? 0, top: corner?.height ?? 0 } };
   }
@@ -279,11 +295,9 @@ function headGrid(signal: AbortSignal) {
       each.setAttribute("aria-pressed", String(head === chosen));
     });
   }
-  /** Painted maps are repainted in place; built elements are kept for the next time. */
   function showLayer(layer: number) {
     [...grid.querySelectorAll(".thumbnail")].forEach((place, head) => {
-      const now = place.firstElementChild;
-      if (!now || !repaintThumbnail(now, layer, head)) place.replaceChildren(thumbnails.of(layer)[head]);
+      place.replaceChildren(thumbnails.of(layer)[head]);
     });
   }
   return {

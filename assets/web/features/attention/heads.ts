@@ -1,8 +1,7 @@
 // How well each cross-attention head aligns the words, what every head is like, and what a high weight does not prove.
 
 import type { HeadAblation, Heads } from "#schema";
-import type { HeadStream } from "../../api/head-stream.ts";
-import { streamHeads } from "../../api/head-stream.ts";
+import { type HeadStream, streamHeads } from "../../api/head-stream.ts";
 import type { Child, Run, View } from "../../api/types.ts";
 import { hasFullyMaskedRow } from "../../charts/attention-map.ts";
 import { scoreGrid } from "../../charts/score-grid.ts";
@@ -111,7 +110,7 @@ function headAnswer(redraw: () => void) {
 
 /** Mark the head that the visitor has chosen. */
 function mark(section: Element) {
-  for (const each of section.querySelectorAll("[data-layer]") as NodeListOf<HTMLElement>) {
+  for (const each of section.querySelectorAll<HTMLElement>("[data-layer]")) {
     const isChosen = Number(each.dataset.layer) === state.layer && Number(each.dataset.head) === state.head;
     if (each.matches(".score")) each.setAttribute("aria-pressed", String(state.kind === "cross" && isChosen));
     else each.classList.toggle("marked", isChosen);

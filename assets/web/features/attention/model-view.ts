@@ -4,8 +4,7 @@
 import type { Kind } from "../../api/types.ts";
 import { thumbnail } from "../../charts/attention-map.ts";
 import { paintStrip, weightStrip } from "../../charts/map-canvas.ts";
-import type { Word } from "../../charts/map-parts.ts";
-import { weightsOfWord } from "../../charts/map-parts.ts";
+import { type Word, weightsOfWord } from "../../charts/map-parts.ts";
 import { formatPercent, nodes, t } from "../../state/i18n.ts";
 import { argmax, SIDES, state } from "../../state/state.ts";
 import { chip, h, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
@@ -51,7 +50,7 @@ export function markWords(picture: Element, row: number, key: number) {
   for (const each of picture.querySelectorAll("[aria-current]")) each.removeAttribute("aria-current");
   for (const name of [`query ${row}`, `key ${key}`]) {
     const marked = picture.querySelector(`[data-word="${name}"]`);
-    const line = marked?.closest(".word-line") as HTMLElement | null | undefined;
+    const line = marked?.closest<HTMLElement>(".word-line");
     if (!marked || !line) continue;
     marked.setAttribute("aria-current", "true");
     scrollToMiddle(line, marked);

@@ -24,8 +24,8 @@ import { isPresenting, setPageParameters } from "../../state/address.ts";
 import { isQuestionComing, openQuestion } from "../../state/class-questions.ts";
 import { formatMessage, formatNumber, t } from "../../state/i18n.ts";
 import { state } from "../../state/state.ts";
-import type { Askable } from "../../ui/class-answers.ts";
 import {
+  type Askable,
   describeQuestion,
   isOfView,
   nextWordQuestion,

@@ -5,8 +5,7 @@ import { DECODING_SETTINGS } from "../../api/schema.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { baselineRun, state, update } from "../../state/state.ts";
 import { explainLikelihood } from "../../ui/describe-likelihood.ts";
-import type { Attributes } from "../../ui/dom.ts";
-import { h, isSpecial, numberedOptions, scrollBox, segmented, word } from "../../ui/dom.ts";
+import { type Attributes, h, isSpecial, numberedOptions, scrollBox, segmented, word } from "../../ui/dom.ts";
 import { experimentLink } from "../../ui/experiment-link.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { fixed } from "../../ui/numbers.ts";
@@ -36,7 +35,7 @@ export function beamSearch(signal: AbortSignal): Strategy {
     const { scrollLeft } = treePlace;
     treePlace.replaceChildren(beamTree(search, drawnWidth, readPath));
     treePlace.scrollLeft = scrollLeft;
-    if (hadFocus) (treePlace.querySelector("[tabindex='0']") as SVGElement | null)?.focus();
+    if (hadFocus) treePlace.querySelector<SVGElement>("[tabindex='0']")?.focus();
     readPath(null);
   }
   /** Highlight the path to a branch and say it in words; the chosen one's where none is pointed at (null). */

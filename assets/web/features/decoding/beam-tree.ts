@@ -255,6 +255,6 @@ function followKeys(
 export function highlightPath(picture: Element, branches: Branch[], n: number | null) {
   const path = new Set(branchPath(branches, n));
   picture.classList.toggle("isolated", n !== null);
-  for (const each of picture.querySelectorAll("[data-line], [data-branch]") as NodeListOf<SVGElement>)
+  for (const each of picture.querySelectorAll<SVGElement>("[data-line], [data-branch]"))
     each.classList.toggle("lit", path.has(Number(each.dataset.line ?? each.dataset.branch)));
 }

@@ -6,7 +6,7 @@ import type { Provenance } from "#schema";
 import { assetAddress } from "../../api/schema.ts";
 import type { Child, Kind, Run } from "../../api/types.ts";
 import { explainCell } from "../../charts/arithmetic.ts";
-import { heatmap, markRow, thumbnail } from "../../charts/attention-map.ts";
+import { heatmap, thumbnail } from "../../charts/attention-map.ts";
 import { shapeTable } from "../../charts/shape-table.ts";
 import { STAGES, stageSection } from "../../charts/sublayer-stages.ts";
 import { pageAddress } from "../../state/address.ts";
@@ -156,7 +156,7 @@ function mapSection(kind: Kind) {
   const sides = SIDES[kind];
   const [from, at] = sides.map((side) => word(t(`side.${side}`), side));
   const large = heatmap(kind, layer, head, { width: WIDTH, sides, isOnPaper: true });
-  markRow(large, null);
+  large.mark(null);
   const small = (ofLayer: number) => {
     const figures = Array.from({ length: heads }, (_, i) => h("figure", {}, thumbnail(kind, ofLayer, i, run, true)));
     return [h("h4", {}, t("attention.all_heads", { layer: ofLayer + 1 })), h("div", { class: "heads" }, figures)];
@@ -164,7 +164,7 @@ function mapSection(kind: Kind) {
   return [
     h("h2", {}, t("handout.maps", { kind: t(`kind.${kind}`) })),
     h("p", {}, nodes("attention.axes", { head: head + 1, layer: layer + 1, from, at })),
-    large,
+    large.element,
     isAblated(kind, layer, head, run.changes) ? h("p", {}, t("ablation.shown")) : null,
     Array.from({ length: layers }, (_, ofLayer) => small(ofLayer)),
   ];

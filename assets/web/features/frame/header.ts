@@ -59,7 +59,7 @@ export function mount({ element, signal }: View) {
 function skipLink() {
   const skip = (event: Event) => {
     event.preventDefault(); // an address with # would lead to another page: see <base>
-    const panel = document.querySelector("[role=tabpanel].open") as HTMLElement | null;
+    const panel = document.querySelector<HTMLElement>("[role=tabpanel].open");
     if (!panel) return;
     panel.tabIndex = -1;
     panel.focus();

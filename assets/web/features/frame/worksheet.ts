@@ -4,7 +4,8 @@
 import { revealedQuestions, room } from "../../api/room.ts";
 import type { Child, Kind } from "../../api/types.ts";
 import { isLongDrawing } from "../../charts/attention-lines.ts";
-import { heatmap, markRow, thumbnail } from "../../charts/attention-map.ts";
+import { heatmap, thumbnail } from "../../charts/attention-map.ts";
+import type { DrawnMap } from "../../charts/map-parts.ts";
 import { formatList, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, attentionRow, likelihood, SIDES, state } from "../../state/state.ts";
@@ -141,9 +142,9 @@ function figureOf(
   return [paperFigure(heatmap(kind, 0, 0, { ...options, run: drawn })), h("p", {}, t("worksheet.excerpt", places))];
 }
 
-function paperFigure(picture: Element) {
-  markRow(picture, null);
-  return h("div", { class: "figure" }, picture);
+function paperFigure(map: DrawnMap) {
+  map.mark(null);
+  return h("div", { class: "figure" }, map.element);
 }
 
 function shapes(): Item {

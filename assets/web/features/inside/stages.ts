@@ -1,7 +1,6 @@
 // The stages of Inside a head: an index that leads to each, and the figures of those in view.
 
-import type { Stage } from "../../charts/sublayer-stages.ts";
-import { STAGES, stageContent } from "../../charts/sublayer-stages.ts";
+import { STAGES, type Stage, stageContent } from "../../charts/sublayer-stages.ts";
 import type { SublayerView } from "../../charts/sublayer-view.ts";
 import { t } from "../../state/i18n.ts";
 import { h, scrollToMiddle, setChildren } from "../../ui/dom.ts";

@@ -4,8 +4,7 @@
 import { readSession, writeSession } from "../../api/session.ts";
 import type { Run } from "../../api/types.ts";
 import { scoreGrid } from "../../charts/score-grid.ts";
-import type { HeadScores, Links, Reading } from "../../state/alignment.ts";
-import { bestHead, scoreHeads } from "../../state/alignment.ts";
+import { bestHead, type HeadScores, type Links, type Reading, scoreHeads } from "../../state/alignment.ts";
 import { joinSentences, nodes, t } from "../../state/i18n.ts";
 import { update } from "../../state/state.ts";
 import { h, scrollBox, setChildren, word } from "../../ui/dom.ts";

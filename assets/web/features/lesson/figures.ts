@@ -1,17 +1,15 @@
 // The figures of the lesson's stops, with a legend of their colours.
 
 import type { Kind, Run, Side } from "../../api/types.ts";
-import { describeLargestWeights, heatmap, mapHeading, markRow, thumbnail } from "../../charts/attention-map.ts";
+import { describeLargestWeights, heatmap, mapHeading, thumbnail } from "../../charts/attention-map.ts";
 import { areMany } from "../../charts/key-order.ts";
-import type { Row } from "../../charts/vector-strip.ts";
-import { fluidPicture, vectorStrips } from "../../charts/vector-strip.ts";
+import { fluidPicture, type Row, vectorStrips } from "../../charts/vector-strip.ts";
 import { isPresenting } from "../../state/address.ts";
 import { t } from "../../state/i18n.ts";
 import { SIDES } from "../../state/state.ts";
 import { chip, h, setChildren } from "../../ui/dom.ts";
 import { link } from "../../ui/parts.ts";
-import type { LessonView } from "./view.ts";
-import { encoderInput } from "./view.ts";
+import { encoderInput, type LessonView } from "./view.ts";
 
 const [FEW, MANY] = [4, 8];
 const MAX_CELL = [18, 44]; // px a cell of the maps of many heads, and of few
@@ -100,10 +98,10 @@ const mapPicture = (
     const share = small ? ROWS_SHARE / small.rows : ROOM_SHARE;
     const maxHeight = innerHeight * (isPresenting() ? share : MAX_SHARE);
     const limits = small ? { maxCell: small.maxCell, isOnPaper: true } : {};
-    const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, maxHeight, ...limits });
-    markRow(picture, query);
-    picture.setAttribute("aria-label", describeLargestWeights(kind, layer, head, run));
-    return picture;
+    const map = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, maxHeight, ...limits });
+    map.mark(query);
+    map.element.setAttribute("aria-label", describeLargestWeights(kind, layer, head, run));
+    return map.element;
   }, signal);
 
 /** A map whose words would be too small to read. */

@@ -7,8 +7,7 @@ import { formulaRow, stageFigure, stageHeadline } from "../../charts/sublayer-st
 import { isPresenting } from "../../state/address.ts";
 import { awaitStopQuestion, offerQuestion } from "../../state/class-questions.ts";
 import { joinSentences, nodes, t } from "../../state/i18n.ts";
-import type { StopName } from "../../state/lesson-plan.ts";
-import { LESSON_STOPS } from "../../state/lesson-plan.ts";
+import { LESSON_STOPS, type StopName } from "../../state/lesson-plan.ts";
 import { baselineRun, lessonStops, state, update } from "../../state/state.ts";
 import { h, setChildren, twoFrames } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
@@ -20,8 +19,7 @@ import { colourLegend } from "./figures.ts";
 import { lessonLink } from "./links.ts";
 import { guessesOf, keepGuesses } from "./quiz.ts";
 import { STOPS } from "./stops.ts";
-import type { LessonView } from "./view.ts";
-import { encoderHead, lessonView } from "./view.ts";
+import { encoderHead, type LessonView, lessonView } from "./view.ts";
 
 type Parts = ReturnType<typeof build>;
 type Content = Awaited<ReturnType<typeof fetchContent>>;

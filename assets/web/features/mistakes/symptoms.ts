@@ -3,7 +3,7 @@
 import type { MistakeCode, Symptom, SymptomSide } from "#schema";
 import type { MistakeTraining } from "../../api/mistake-training.ts";
 import type { DrawnRun, Kind, Places, Side } from "../../api/types.ts";
-import { describeLargestWeights, heatmap, mapHeading, markRow, thumbnail } from "../../charts/attention-map.ts";
+import { describeLargestWeights, heatmap, mapHeading, thumbnail } from "../../charts/attention-map.ts";
 import { lineChart } from "../../charts/line-chart.ts";
 import { fluidPicture } from "../../charts/vector-strip.ts";
 import { isPresenting } from "../../state/address.ts";
@@ -118,9 +118,9 @@ function largeMap(run: DrawnRun, kind: Kind, head: number, sides: [Side, Side], 
   const figure = fluidPicture((width) => {
     const limits = isPresenting() ? { maxHeight: innerHeight * MAX_SHARE } : {};
     const map = heatmap(kind, 0, head, { width, sides, run, ...limits });
-    markRow(map, null);
-    map.setAttribute("aria-label", describeLargestWeights(kind, 0, head, run));
-    return map;
+    map.mark(null);
+    map.element.setAttribute("aria-label", describeLargestWeights(kind, 0, head, run));
+    return map.element;
   });
   return h(
     "div",

@@ -11,8 +11,7 @@ import { h, typeScale, word } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { changeDetector, onResize } from "../../ui/parts.ts";
 import { isStill } from "../../ui/theme.ts";
-import type { Picture, Token } from "./picture.ts";
-import { overviewPicture, rowOfAllHeads, strongest, workingHeads } from "./picture.ts";
+import { overviewPicture, type Picture, rowOfAllHeads, strongest, type Token, workingHeads } from "./picture.ts";
 
 type Overview = {
   say: HTMLElement;

@@ -3,10 +3,16 @@
 
 import type { DrawnRun, Kind, Run, Side, Stack } from "../../api/types.ts";
 import { gridOf, keepPainted, mergedCells, paintMap, sharpCanvas } from "../../charts/map-canvas.ts";
-import type { Box, Column, Layer, Layout, Tokens } from "../../charts/overview-layout.ts";
-import { overviewLayout, SHOWN_CANDIDATES } from "../../charts/overview-layout.ts";
-import type { Place } from "../../charts/overview-place.ts";
-import { openPlace, placeKey, placeName, targetOf } from "../../charts/overview-place.ts";
+import {
+  type Box,
+  type Column,
+  type Layer,
+  type Layout,
+  overviewLayout,
+  SHOWN_CANDIDATES,
+  type Tokens,
+} from "../../charts/overview-layout.ts";
+import { openPlace, type Place, placeKey, placeName, targetOf } from "../../charts/overview-place.ts";
 import { findChange, isAblated } from "../../state/changes.ts";
 import { formatPercent, t } from "../../state/i18n.ts";
 import { argmax } from "../../state/state.ts";

@@ -8,8 +8,7 @@ import { chip, h, scrollBox } from "../../ui/dom.ts";
 import { changeDetector } from "../../ui/parts.ts";
 
 import { pairEditor } from "./own-pairs.ts";
-import type { MessageOf, Settings } from "./settings.ts";
-import { problemLine, settingRow } from "./settings.ts";
+import { type MessageOf, problemLine, type Settings, settingRow } from "./settings.ts";
 import type { Plan } from "./train.ts";
 
 const MANY_WORDS = 24; // a larger vocabulary is set closer

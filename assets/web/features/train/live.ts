@@ -1,7 +1,6 @@
 // A training while it goes on: its losses and accuracies as curves, what the model outputs by now, and then its scores.
 
-import type { Point } from "../../api/training-stream.ts";
-import { isTraining, training } from "../../api/training-stream.ts";
+import { isTraining, type Point, training } from "../../api/training-stream.ts";
 import { lineChart, topLoss } from "../../charts/line-chart.ts";
 import { formatMessage, formatPercent, joinSentences, t } from "../../state/i18n.ts";
 import { h } from "../../ui/dom.ts";

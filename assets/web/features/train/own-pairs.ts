@@ -206,7 +206,7 @@ function reactToTable(body: HTMLTableSectionElement, edited: () => void, draw: (
     return column === undefined ? null : { row: Number(row), column: Number(column) };
   };
   const focusCell = (row: number, column: number) =>
-    (body.querySelector(`[data-row="${row}"][data-column="${column}"]`) as HTMLElement | null)?.focus();
+    body.querySelector<HTMLElement>(`[data-row="${row}"][data-column="${column}"]`)?.focus();
   const redraw = (row: number, column: number) => {
     addEmptyRow();
     edited();

@@ -1,8 +1,14 @@
 // The replay of a training: one map at every snapshot, with a slider over them. All snapshots are here, so no step of
 // it asks the server.
 
-import type { Point, Snapshot, SnapshotRun } from "../../api/training-stream.ts";
-import { isTraining, measurementAt, training } from "../../api/training-stream.ts";
+import {
+  isTraining,
+  measurementAt,
+  type Point,
+  type Snapshot,
+  type SnapshotRun,
+  training,
+} from "../../api/training-stream.ts";
 import type { Kind } from "../../api/types.ts";
 import {
   cellOf,
@@ -11,11 +17,10 @@ import {
   heatmap,
   heatmapHeight,
   mapHeading,
-  markRow,
   thumbnail,
 } from "../../charts/attention-map.ts";
 import { sparkline, topLoss } from "../../charts/line-chart.ts";
-import { revealCell, zoomRange } from "../../charts/long-map.ts";
+import type { DrawnMap } from "../../charts/map-parts.ts";
 import { zoomControl } from "../../charts/map-zoom.ts";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { argmax, attentionRow, KINDS, SIDES } from "../../state/state.ts";
@@ -131,11 +136,12 @@ type Replay = {
   isNew: Record<string, ReturnType<typeof changeDetector>>;
   layerChoice: ReturnType<typeof segmented> | null;
   mapHeight: number;
+  drawn: DrawnMap | null;
 };
 
 /** The replay as an element, and `draw` to call after every change of the training. */
 export function trainingReplay(signal: AbortSignal) {
-  const replay = { timer: undefined, isNew: {}, layerChoice: null, mapHeight: 0 } as Replay;
+  const replay = { timer: undefined, isNew: {}, layerChoice: null, mapHeight: 0, drawn: null } as Replay;
   replay.player = buildPlayer(replay, signal);
   replay.map = buildMap(replay, signal);
   const { player, map } = replay;
@@ -353,11 +359,11 @@ function largeColumn(replay: Replay, signal: AbortSignal) {
   const heading = h("h2");
   const large = h("div", { class: "large" });
   large.addEventListener("click", (event) => {
-    const cell = cellOf(event);
+    const cell = cellOf(event, replay.drawn);
     if (cell) choose(replay, { query: cell.query });
   });
   const place = scrollBox(large);
-  const tip = cellTips(large, signal);
+  const tip = cellTips(large, () => replay.drawn, signal);
   const zoom = zoomControl(() => draw(replay));
   const buttons = pictureButtons(large, () => fileName(`head-${view.head + 1}`));
   const map = h("div", { class: "map" }, heading, zoom.element, place, tip, buttons);
@@ -553,16 +559,17 @@ function drawMap(replay: Replay, snapshot: Snapshot, query: number) {
     heading.replaceChildren(...mapHeading(kind, layer, head));
     tip.hidden = true;
     large.style.minHeight = `${tallestMap(replay, width)}px`;
-    large.replaceChildren(heatmap(kind, layer, head, { width, sides: SIDES[kind], run, zoom: zoom.value() }));
+    replay.drawn = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, zoom: zoom.value() });
+    large.replaceChildren(replay.drawn.element);
   });
-  const picture = large.firstElementChild;
-  if (!picture) return;
-  zoom.draw(zoomRange(picture));
-  markRow(picture, query);
-  picture.setAttribute("aria-label", say.textContent ?? "");
+  const { drawn } = replay;
+  if (!drawn) return;
+  zoom.draw(drawn.zoomRange);
+  drawn.mark(query);
+  drawn.element.setAttribute("aria-label", say.textContent ?? "");
   const key = argmax(rowOf(query, run));
   redraw(replay, "sight", [kind, layer, head, query, key, width, zoom.value()], () => {
-    revealCell(picture, query, key);
+    drawn.reveal(query, key);
   });
 }
 

@@ -2,8 +2,7 @@
 
 import type { Message } from "../../api/types.ts";
 import { formatMessage, t } from "../../state/i18n.ts";
-import type { Attributes } from "../../ui/dom.ts";
-import { h, namedChoice } from "../../ui/dom.ts";
+import { type Attributes, h, namedChoice } from "../../ui/dom.ts";
 import { button, setUnlessTyped } from "../../ui/parts.ts";
 import { slider } from "../../ui/slider.ts";
 

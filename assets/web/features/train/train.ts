@@ -20,8 +20,7 @@ import { liveCard } from "./live.ts";
 import { ownModelList } from "./own-models.ts";
 import { ownPairs, teachSentence, unsettledPairs, untranslated } from "./own-pairs.ts";
 import { trainingReplay } from "./replay.ts";
-import type { MessageOf, Settings } from "./settings.ts";
-import { settingRow, trainSettings } from "./settings.ts";
+import { type MessageOf, type Settings, settingRow, trainSettings } from "./settings.ts";
 import { startBar } from "./start-bar.ts";
 
 /** The server's plan of a training, or why there is none. */

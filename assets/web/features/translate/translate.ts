@@ -10,8 +10,16 @@ import { formatPercent, hasText, joinSentences, nodes, t } from "../../state/i18
 import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { explainLikelihood } from "../../ui/describe-likelihood.ts";
-import type { Attributes } from "../../ui/dom.ts";
-import { h, numberedOptions, replaceKeepingFocus, scrollBox, scrollToMiddle, segmented, word } from "../../ui/dom.ts";
+import {
+  type Attributes,
+  h,
+  numberedOptions,
+  replaceKeepingFocus,
+  scrollBox,
+  scrollToMiddle,
+  segmented,
+  word,
+} from "../../ui/dom.ts";
 import { pictureButtons, pictureFrame } from "../../ui/export.ts";
 import { button, changeDetector, link } from "../../ui/parts.ts";
 

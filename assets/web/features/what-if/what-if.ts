@@ -2,16 +2,9 @@
 // difference.
 
 import type { Change, DrawnRun, Run, View } from "../../api/types.ts";
-import {
-  cellOf,
-  cellTips,
-  heatmap,
-  mapDifference,
-  mapHeading,
-  markRow,
-  zoomToRead,
-} from "../../charts/attention-map.ts";
-import { reveal, revealCell, strongestKey, zoomRange } from "../../charts/long-map.ts";
+import { cellTips, heatmap, mapDifference, mapHeading, zoomToRead } from "../../charts/attention-map.ts";
+import { reveal, strongestKey } from "../../charts/long-map.ts";
+import type { DrawnMap } from "../../charts/map-parts.ts";
 import { zoomControl } from "../../charts/map-zoom.ts";
 import { editMask, findChange, isAblated, toggleChange } from "../../state/changes.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
@@ -84,8 +77,8 @@ export function mount(view: View) {
   };
   for (const wanted of ["changes:wanted", "run:wanted"]) document.addEventListener(wanted, follow, { signal });
   maps.modified.place.addEventListener("click", (event) => {
-    const { query, key = null } = cellOf(event) ?? {};
-    if (query !== undefined && key !== null) editMask(state.kind, query, key);
+    const { cell } = maps.modified.map?.cellAt(event) ?? {};
+    if (cell) editMask(state.kind, cell.query, cell.key);
   });
   subscribe(element, () => draw(parts));
   onResize(element, () => state.run && draw(parts), signal);
@@ -120,8 +113,15 @@ function build({ element, signal }: View, redraw: () => void) {
     const title = h("h3", {}, t(`whatif.${name}`));
     const file = () => `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}-${name}`;
     const box = scrollBox(place);
-    const content = [title, box, cellTips(place, signal), pictureButtons(place, file)];
-    return { title, place, box, column: h("div", { class: "map", "data-map": name }, content) };
+    const column = h("div", { class: "map", "data-map": name });
+    const parts = { title, place, box, column, map: null as DrawnMap | null };
+    column.append(
+      title,
+      box,
+      cellTips(place, () => parts.map, signal),
+      pictureButtons(place, file),
+    );
+    return parts;
   };
   const maps = { original: map("original"), modified: map("modified"), difference: map("difference") };
   const boxes = Object.values(maps).map(({ box }) => box);
@@ -183,7 +183,7 @@ function draw(parts: Parts) {
   drawMap(parts, "modified", run, width);
   if (baseline) drawMap(parts, "original", baseline, width);
   if (parts.difference) drawMap(parts, "difference", parts.difference, width);
-  parts.zoom.draw(zoomRange(maps.modified.place.firstElementChild as Element));
+  parts.zoom.draw(maps.modified.map?.zoomRange ?? null);
   if (parts.hasNewMaps(run, baseline, kind, layer, head, width, zoom)) revealMost(parts);
 }
 
@@ -191,13 +191,11 @@ function draw(parts: Parts) {
 function revealMost({ maps, difference }: Parts) {
   const { run, kind, layer, head, step } = state;
   const shown = { run: difference ?? run, kind, layer, head };
-  const picture = maps[difference ? "difference" : "modified"].place.firstElementChild;
-  if (!picture) return;
   const { heads, queries, keys, values } = shown.run.attention[kind];
   const start = (layer * heads + head) * queries.length * keys.length;
   const changes = values.slice(start, start + queries.length * keys.length).map(Math.abs);
   const query = difference ? Math.floor(argmax(changes) / keys.length) : kind === "encoder" ? 0 : step;
-  revealCell(picture, query, strongestKey(shown, query));
+  maps[difference ? "difference" : "modified"].map?.reveal(query, strongestKey(shown, query));
 }
 
 /** A place for the steps of a long sentence. */
@@ -261,12 +259,13 @@ function describeMost({ largest, difference }: Parts) {
 function drawMap({ maps, zoom, difference }: Parts, name: MapName, run: DrawnRun, width: number) {
   const { kind, layer, head, step } = state;
   const beside = [state.run, state.baseline, difference].flatMap((each) => (each && each !== run ? [each] : []));
-  const picture = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, zoom: zoom.value(), beside });
+  const map = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, zoom: zoom.value(), beside });
   const hasStep = kind !== "encoder" && step < run.attention[kind].queries.length;
-  markRow(picture, hasStep ? step : null);
-  picture.classList.toggle("ablated", name === "modified" && isAblated(kind, layer, head, state.run.changes));
-  picture.setAttribute("aria-label", describeMap(name, run));
-  maps[name].place.replaceChildren(picture);
+  map.mark(hasStep ? step : null);
+  map.element.classList.toggle("ablated", name === "modified" && isAblated(kind, layer, head, state.run.changes));
+  map.element.setAttribute("aria-label", describeMap(name, run));
+  maps[name].place.replaceChildren(map.element);
+  maps[name].map = map;
 }
 
 /** What a run outputs; of a long text the beginning and the end. */

@@ -8,8 +8,7 @@ import { fixed, norm } from "../../../ui/numbers.ts";
 import { strips } from "../figures.ts";
 import { orderedQuiz } from "../quiz.ts";
 import type { Stop } from "../stop.ts";
-import type { LessonView } from "../view.ts";
-import { wordInEveryLayer } from "../view.ts";
+import { type LessonView, wordInEveryLayer } from "../view.ts";
 
 export const stack: Stop = {
   wide: true,

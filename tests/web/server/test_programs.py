@@ -1,0 +1,104 @@
+"""What programs ask through Gradio: every action is answered or refused with a sentence, and nothing else is there."""
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from starlette.testclient import TestClient
+
+from transformer.web import page
+from transformer.web.access_log import LOG
+from transformer.web.api import turns
+from transformer.web.api.table import ACTIONS
+from transformer.web.client import Client
+from transformer.web.server import programs
+from transformer.web.server.application import MAX_CALL, application
+from transformer.web.server.guard import FAULT
+from transformer.web.server.programs import plain
+
+BEER, SECRET = "Ich möchte ein Bier", "geheim"
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    with TestClient(application(page.build(), page.head()), base_url="http://127.0.0.1:7860") as client:
+        yield client
+
+
+def run(client: TestClient, name: str, *values: Any, **headers: str) -> Any:
+    return client.post(f"/gradio_api/run/{name}", json={"data": values}, headers=headers)
+
+
+def test_every_action_is_described(client: TestClient) -> None:
+    described = client.get("/gradio_api/info").json()["named_endpoints"]
+    assert described.keys() == {f"/{action.__name__}" for action in ACTIONS}
+    names = [each["parameter_name"] for each in described["/attention"]["parameters"]]
+    assert names == ["sentence", "kind", "layer", "head", "checkpoint"]
+
+
+def test_an_action_waits_for_its_turn_as_its_client(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[object, Client]] = []
+    turn = turns.turn
+
+    def counted(checkpoint: object, who: Client) -> Any:
+        asked.append((checkpoint, who))
+        return turn(checkpoint, who)
+
+    monkeypatch.setattr(programs, "turn", counted)
+    answer = run(client, "attention", BEER, "cross", 1, 5, "toy").json()["data"][0]
+    assert np.allclose(np.sum(answer["weights"], axis=1), 1, atol=1e-3)
+    ((checkpoint, who),) = asked
+    assert (checkpoint, who.address) == ("toy", "testclient")
+
+
+def test_a_queued_call_is_answered(client: TestClient) -> None:
+    event = client.post("/gradio_api/call/translate", json={"data": [BEER, "toy"]}).json()["event_id"]
+    answer = client.get(f"/gradio_api/call/translate/{event}").text
+    assert "event: complete" in answer
+    assert "i want a beer ." in answer
+
+
+def test_errors_are_sentences_and_say_nothing_of_the_visitor(
+    client: TestClient,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    caplog.set_level(logging.INFO, LOG.name)
+    refused = run(client, "translate", "wasser", "toy")
+    assert (refused.status_code, refused.json()["error"][:37]) == (500, "This model does not know “wasser”. It")
+    too_few = run(client, "attention", SECRET).json()["error"]
+    assert too_few == "This action takes 5 values, and 1 came."
+    monkeypatch.setattr(programs, "plain", lambda _: {}[SECRET])
+    assert run(client, "translate", BEER, "toy").json()["error"] == FAULT
+    outcomes = [record.__dict__["logged"].get("outcome") for record in caplog.records if record.name == LOG.name]
+    assert [each for each in outcomes if each] == ["error.unknown", "fault"]
+    assert SECRET not in "".join(capfd.readouterr()) + caplog.text
+
+
+def test_what_is_not_there_is_refused(client: TestClient) -> None:
+    for path in ("run/nothing", "run/predict", "call/nothing"):
+        answer = client.post(f"/gradio_api/{path}", json={"data": [SECRET], "fn_index": 99})
+        assert answer.status_code in (404, 422, 503), path
+        assert SECRET not in answer.text
+    for path in ("upload", "component_server", "process_recording", "vibe-edit"):
+        assert client.post(f"/gradio_api/{path}", json={}).status_code == 404
+    assert run(client, "translate", "x" * MAX_CALL, "toy").status_code == 413
+
+
+def test_another_sites_page_can_neither_act_nor_read(client: TestClient) -> None:
+    evil = {"Origin": "https://evil.example"}
+    assert run(client, "translate", BEER, "toy", **evil).status_code == 403
+    for path in ("/", "/config", "/gradio_api/info"):
+        assert "access-control-allow-origin" not in client.get(path, headers=evil).headers
+
+
+def test_arrays_are_lists() -> None:
+    assert plain({"a": [np.eye(2)], "b": (1,), "c": [{"d": 1.5}]}) == {
+        "a": [[[1, 0], [0, 1]]],
+        "b": [1],
+        "c": [{"d": 1.5}],
+    }

@@ -1,0 +1,58 @@
+"""Each reliance on what Gradio does not document: a test fails where it is not needed any more."""
+
+import subprocess
+import sys
+from typing import Any
+
+import gradio as gr
+import pytest
+from gradio.data_classes import PredictBody
+from gradio.route_utils import FnIndexInferError, get_fn
+
+from transformer.web import gradio_internals
+
+
+@pytest.mark.slow
+def test_gradio_writes_no_stubs_when_it_is_imported() -> None:
+    """Without this it does: each class of a component would be looked at."""
+    written = "import gradio.component_meta as meta; print(meta.create_or_modify_pyi.__name__)"
+    names = [
+        subprocess.run(
+            [sys.executable, "-c", before + written], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for before in ("", "import transformer.web; ")
+    ]
+    assert names == ["create_or_modify_pyi", "<lambda>"]
+
+
+def page() -> Any:
+    with gr.Blocks() as page:
+
+        def two(a: str, b: str) -> str:
+            return a + b
+
+        gr.api(two, api_name="two")  # type: ignore[attr-defined]
+    return page
+
+
+def test_a_call_with_too_few_values_is_not_quoted() -> None:
+    blocks = page()
+    function = next(iter(blocks.fns.values()))
+    with pytest.raises(ValueError, match="geheim"):  # Gradio's own
+        blocks.validate_inputs(function, ["geheim"])
+    gradio_internals.without_quotes(blocks)
+    blocks.validate_inputs(function, ["a", "b"])
+    with pytest.raises(gr.Error, match="takes 2 values, and 1 came") as refused:
+        blocks.validate_inputs(function, ["geheim"])
+    assert not refused.value.print_exception
+
+
+def test_what_names_no_action_escapes_from_gradio() -> None:
+    escaped = []
+    for body in (PredictBody(data=[]), PredictBody(data=[], fn_index=99)):
+        try:
+            get_fn(page(), "nothing", body)
+        except Exception as error:
+            escaped.append(type(error))
+    assert escaped == [FnIndexInferError, KeyError]
+    assert gradio_internals.refusals().keys() == set(escaped)
