@@ -25,7 +25,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from pydantic_core import to_jsonable_python
 
 from tests.browser.chromium import find
-from tests.browser.conftest import QUIET, Server, module
+from tests.browser.conftest import APP, QUIET, Server
 from transformer import Transformer, TransformerConfig, Translator
 from transformer.data.vocabulary import END, PAD, START, Vocabulary
 from transformer.inference.attention_maps import KINDS
@@ -237,7 +237,7 @@ def shown_in_page(browser: Browser, url: str, payload: Any) -> Page:
     page.wait_for_load_state("networkidle")
     # Under the name of a run that the server has, so that the page's requests about it succeed.
     payload |= {"sentence": "ich mochte ein bier", "checkpoint": "toy"}
-    page.evaluate(f"async (run) => (await {module('')}).showRun(run)", to_jsonable_python(payload))
+    page.evaluate(f"async (run) => (await {APP}).showRun(run)", to_jsonable_python(payload))
     shown = page.locator("#translation > *").count()
     if shown != len(payload["output"]):
         raise RuntimeError(f"the page shows a run of {shown} words, not of {len(payload['output'])}")
