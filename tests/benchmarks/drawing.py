@@ -1,14 +1,9 @@
-"""Drawing: the size of a run's maps, the time to draw and to switch them, against BertViz's head view; and the time
-until the page is ready.
+"""Drawing: the time to switch a run's maps, against BertViz's head view; and the time until the page is ready.
 
 The same Chromium draws both sides, from the same maps of the same runs, served by this machine. BertViz's page is the
-result of `head_view` with its three external scripts. Ours is the attention view alone: its bundle, the style of the
-page, the English texts, and the server's data of a run. Neither includes its host, Gradio or a notebook; only our
-switches are measured in the whole page, with all its views.
+result of `head_view` with its three external scripts. Our switches are measured in the whole page, with all its views.
 """
 
-import gzip
-import json
 import re
 import shutil
 import socket
@@ -26,19 +21,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
+from pydantic_core import to_jsonable_python
 
 from tests.browser.chromium import find
 from tests.browser.conftest import APP, QUIET, Server
 from transformer import Transformer, TransformerConfig, Translator
 from transformer.data.vocabulary import END, PAD, START, Vocabulary
-from transformer.files import shipped
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.translator import Translation
 from transformer.storage.checkpoint import Checkpoint
 from transformer.training import seeded_model
 from transformer.web.api.payload import for_page
-from transformer.web.page import opening
 
 from .ratio import MissingError, Ratio, ratio
 
@@ -47,32 +41,12 @@ BERTVIZ = "BertViz head view"
 SCRIPTS = {"require": "requirejs@2.3.6", "d3": "d3@5.7.0", "jquery": "jquery@2.1.0"}  # there is no jquery@2.0.0
 FILES = {"require": "require.js", "d3": "dist/d3.min.js", "jquery": "dist/jquery.min.js"}
 WORDS = 40
-OPENINGS = 7
 SWITCHES = 2  # rounds over every layer of every kind
 STARTS = 5
 FRAME_MS = 16.0
 SETTLED = 200  # ms
 THREAD = "the page's thread, click to frame"
 Control = str | None  # of a click: what is clicked, the event, and the value that it sets first
-
-# The bundle of the view alone, and how the page fills its place (assets/web/app.ts).
-VIEW = """
-export { mapPaint } from "./assets/web/charts/attention-map.ts";
-export { mount } from "./assets/web/features/attention/attention.ts";
-export { speakPreferredLanguage } from "./assets/web/state/i18n.ts";
-export { showRun } from "./assets/web/state/state.ts";
-"""
-OURS = """<!doctype html><html lang="en"><meta charset="utf-8"><link rel="stylesheet" href="dist/app.css">
-<script type="application/json" id="opening">OPENING</script>
-<body style="margin: 0"><div class="view" id="attention"></div>
-<script type="module">
-import { mapPaint, mount, showRun, speakPreferredLanguage } from "./view.js";
-document.body.append(mapPaint());
-await speakPreferredLanguage();
-mount({ element: document.querySelector(".view"), signal: new AbortController().signal });
-showRun(RUN);
-</script></body></html>
-"""
 
 # The time of the first complete frame that contains the element, ms since the request for the page.
 SEEN = """(what) => new Promise((seen) => {
@@ -95,13 +69,6 @@ WORK = """([what, how, value]) => new Promise((done) => requestAnimationFrame(()
   control.dispatchEvent(new Event(how, { bubbles: true }));
   frame.port2.postMessage(0);
 }))"""
-
-
-def bundled(source: str) -> bytes:
-    """A module that imports from the repository, as `make bundle` bundles those of the page."""
-    esbuild = [ROOT / ".venv/bin/node", ROOT / ".venv/js/node_modules/esbuild/bin/esbuild"]
-    options = ["--bundle", "--minify", "--format=esm", "--charset=utf8"]
-    return subprocess.run([*esbuild, *options], input=source.encode(), cwd=ROOT, check=True, capture_output=True).stdout
 
 
 def of_words(count: int) -> tuple[Translation, Checkpoint]:
@@ -204,44 +171,6 @@ def folder_served(folder: Path) -> Iterator[str]:
     server.shutdown()
 
 
-def counts(address: str) -> bool:
-    """Whether what is at this address came over the network for the view itself."""
-    return not address.endswith(("favicon.ico", "require.js"))
-
-
-def opened(browser: Browser, address: str, what: str) -> tuple[float, list[bytes]]:
-    """ms from the request, with an empty cache, to the frame that shows `what`; and all its requests."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
-    page = context.new_page()
-    came: list[Request] = []
-    page.on("requestfinished", lambda request: came.append(request))
-    page.add_init_script(f"window.seen = ({SEEN})({json.dumps(what)})")
-    page.goto(address, wait_until="commit")
-    took = page.evaluate("seen")
-    page.wait_for_load_state("networkidle")
-    bodies = [request.response().body() for request in came if counts(request.url)]
-    context.close()
-    return took, bodies
-
-
-def openings(browser: Browser, name: str, pages: dict[str, str]) -> list[Ratio]:
-    took: dict[str, list[float]] = {page: [] for page in pages}
-    weight: dict[str, list[bytes]] = {}
-    for n in range(-1, OPENINGS):
-        for page in sorted(pages, reverse=bool(n % 2)):
-            ms, weight[page] = opened(browser, page, pages[page])
-            if n >= 0:
-                took[page].append(ms)
-    ours, theirs = pages
-    packed = [sum(len(gzip.compress(body)) for body in weight[page]) / 1024 for page in pages]
-    plain = [sum(map(len, weight[page])) / 1024 for page in pages]
-    note = f"all gzip; as they are {plain[0] / plain[1]:.2f}; their require.js is not counted"
-    return [
-        ratio(f"bytes to show all maps of {name}", BERTVIZ, 0.5, [packed[0]] * 2, [packed[1]] * 2, "KiB", note),
-        ratio(f"first draw of {name}", BERTVIZ, 0.5, took[ours], took[theirs]),
-    ]
-
-
 def clicks(kind_number: int, layers: int, heads: int, steps: int) -> Iterator[tuple[str, list[Control], list[Control]]]:
     """The clicks in our page and in theirs: every layer of a kind, every head of one layer, and every decoding step,
     which BertViz does not have."""
@@ -308,7 +237,7 @@ def shown_in_page(browser: Browser, url: str, payload: Any) -> Page:
     page.wait_for_load_state("networkidle")
     # Under the name of a run that the server has, so that the page's requests about it succeed.
     payload |= {"sentence": "ich mochte ein bier", "checkpoint": "toy"}
-    page.evaluate(f"async (run) => (await {APP}).showRun(run)", payload)
+    page.evaluate(f"async (run) => (await {APP}).showRun(run)", to_jsonable_python(payload))
     shown = page.locator("#translation > *").count()
     if shown != len(payload["output"]):
         raise RuntimeError(f"the page shows a run of {shown} words, not of {len(payload['output'])}")
@@ -316,19 +245,10 @@ def shown_in_page(browser: Browser, url: str, payload: Any) -> Page:
 
 
 def against_bertviz(browser: Browser, folder: Path, url: str) -> Iterator[Ratio]:
-    known = opening()
-    shown = {**known, "shown": None, "schema": {**known["schema"], "assets": "./"}}
-    page = OURS.replace("OPENING", json.dumps(shown).replace("<", "\\u003c"))
     for name, (run, checkpoint) in {"the toy": toy(), f"{WORDS} words": of_words(WORDS)}.items():
         payload = for_page(run, None, checkpoint)
         with folder_served(folder) as at:
-            pages = {f"{at}ours.html": ".large > .heatmap", f"{at}bertviz.html": "#attention line"}
-            written = json.dumps(payload, separators=(",", ":")).replace("<", "\\u003c")
-            (folder / "ours.html").write_text(page.replace("RUN", written), "utf-8")
-            (folder / "view.js").write_bytes(bundled(VIEW))
             (folder / "bertviz.html").write_text(bertviz(run), "utf-8")
-            if name != "the toy":  # a small run is drawn before either page is ready
-                yield from openings(browser, name, pages)
             ours = shown_in_page(browser, url, payload)
             yield from slowest(ours, name, run)
             theirs = browser.new_page(viewport={"width": 1280, "height": 800})
@@ -392,7 +312,6 @@ def measure() -> Iterator[Ratio]:
 
 def _measured(scripts: tempfile.TemporaryDirectory[str]) -> Iterator[Ratio]:
     with browsing(scripts) as (folder, browser):
-        shutil.copytree(shipped("assets"), folder, dirs_exist_ok=True)
         with page_served(folder) as url:
             yield from against_bertviz(browser, folder, url)
         yield start(browser, folder / "log")

@@ -5,20 +5,17 @@ row both sides have the same sizes, vocabularies and ids. Except in training, bo
 gradients.
 """
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer import Transformer, TransformerConfig, greedy_decode
 from transformer.data import Batch
-from transformer.network.attention import MultiHeadAttention
 from transformer.training import TrainingConfig, seeded_model, train
 
 from .ratio import Ratio, in_turn, ratio
@@ -157,23 +154,6 @@ def forward_without_maps(size: Size) -> Ratio:
     return ratio(f"forward without maps, {size.name}", "`nn.Transformer`", 1.0, *took)
 
 
-def attention_with_weights(size: Size) -> Ratio:
-    config = size.config
-    torch.manual_seed(0)
-    model = MultiHeadAttention(config).eval()
-    peer = nn.MultiheadAttention(config.d_model, config.n_heads, batch_first=True).eval()
-    x = torch.randn(size.batch, size.source, config.d_model)
-    mask = torch.ones(size.batch, 1, 1, size.source, dtype=torch.bool)
-    closed = ~mask[:, 0, 0]
-    with torch.no_grad():
-        took = in_turn(
-            lambda: model(x, x, mask),
-            lambda: peer(x, x, x, key_padding_mask=closed, average_attn_weights=False),
-            max(size.rounds, 101),
-        )
-    return ratio(f"self-attention with weights, {size.name}", "`nn.MultiheadAttention`", None, *took)
-
-
 def greedy_with_maps(name: str, config: TransformerConfig, source: int, said: int, rounds: int, wanted: float) -> Ratio:
     model, peer = ours(config), marian(config)
     src = words(config.src_vocab_size, 1, source)
@@ -192,12 +172,11 @@ def decoded(model: Transformer, src: Tensor, said: int) -> None:
     assert len(list(greedy_decode(model, src, 1, NEVER, said))) == said
 
 
-def greedy_and_memory(against: str, of: Callable[[Tensor], Tensor], wanted: float | None) -> Ratio:
+def greedy_and_memory() -> Ratio:
     """Each token needs every weight of the decoder from memory once.
 
     The time to read them is that of `torch.sum` over each matrix, which reads every byte once at the speed of memory,
-    because the matrices are several times larger than the caches. The pass over the source counts only on our side. A
-    token needs products instead of sums, so another row has PyTorch's own product of each matrix and a vector.
+    because the matrices are several times larger than the caches. The pass over the source counts only on our side.
     """
     model, said = ours(PAPER), 32
     src = words(PAPER.src_vocab_size, 1, said)
@@ -210,18 +189,17 @@ def greedy_and_memory(against: str, of: Callable[[Tensor], Tensor], wanted: floa
 
     def each_once_a_token() -> None:
         for weight in weights * said:
-            of(weight)
+            torch.sum(weight)
 
     took = in_turn(lambda: decoded(model, src, said), each_once_a_token, 15)
     note = f"{sum(weight.nbytes for weight in weights) / 2**20:.0f} MiB a token"
-    return ratio("greedy with maps, paper's size, 32 tokens", against, wanted, *took, note=note)
-
-
-VECTORS = {width: torch.randn(width) for width in (PAPER.d_model, PAPER.d_ff)}
-
-
-def product(weight: Tensor) -> Tensor:
-    return torch.mv(weight, VECTORS[weight.size(1)])
+    return ratio(
+        "greedy with maps, paper's size, 32 tokens",
+        "reading the decoder's weights once a token",
+        1.25,
+        *took,
+        note=note,
+    )
 
 
 def training_step(size: Size) -> Ratio:
@@ -247,60 +225,13 @@ def training_step(size: Size) -> Ratio:
     return ratio(f"training step, {size.name}", "`nn.Transformer` step", 1.0, *took)
 
 
-def growth() -> Ratio:
-    """A token of cached decoding after an increasing number of others, and its self-attention."""
-    model = ours(PAPER)
-    first, last, rounds = 16, 512, 5
-    tokens, attention = np.zeros((2, rounds, last + 1))  # milliseconds
-    # Self-attention is timed in place: a separate call would find its keys in the processor's cache.
-    moments: list[float] = []  # seconds: negative at a start, positive at an end
-    for layer in model.decoder.layers:
-        layer.self_attn.register_forward_pre_hook(lambda *_: moments.append(-time.perf_counter()))
-        layer.self_attn.register_forward_hook(lambda *_: moments.append(time.perf_counter()))
-    with torch.no_grad():
-        encoded = model.encode(words(PAPER.src_vocab_size, 1, 32), need_weights=False)
-        for n in range(rounds):
-            cache = model.start_cache()
-            for past in range(last + 1):
-                word = words(PAPER.tgt_vocab_size, 1, 1)
-                moments.clear()
-                began = time.perf_counter()
-                model.decode_step(word, encoded, cache)
-                tokens[n, past], attention[n, past] = 1e3 * (time.perf_counter() - began), 1e3 * sum(moments)
-    tokens_before = np.arange(first, last + 1)
-    lines = np.polyfit(tokens_before, tokens[:, first:].T, 1)  # (slope and start, rounds)
-    slope, start, straight = line(tokens[:, first + 1 :])
-    attention_slope, _, attention_straight = line(attention[:, first + 1 :])
-    return ratio(
-        "cached greedy token, paper's size, after 512 others",
-        "after 16 others",
-        None,
-        list(lines[0] * last + lines[1]),
-        list(lines[0] * first + lines[1]),
-        note=f"{start:.2f} ms + {1e3 * slope:.2f} µs for each token before it (R² {straight:.2f}), which at {last} is"
-        f" {slope * last / (start + slope * last):.0%}; of that {1e3 * attention_slope:.2f} µs"
-        f" (R² {attention_straight:.2f}) in self-attention",
-    )
-
-
-def line(rounds: np.ndarray) -> tuple[float, float, float]:
-    """A line through the medians of each 16 tokens (rounds, tokens after the 16th): slope, intercept and R²."""
-    medians = np.median(rounds.reshape(len(rounds), -1, 16), axis=(0, 2))
-    past = 24.5 + 16 * np.arange(len(medians))
-    slope, start = np.polyfit(past, medians, 1)
-    return slope, start, 1 - np.var(medians - slope * past - start) / np.var(medians)
-
-
 ROWS: tuple[Callable[[], Ratio], ...] = (
     *(partial(forward_with_maps, size) for size in SIZES),
     *(partial(forward_without_maps, size) for size in SIZES),
-    *(partial(attention_with_weights, size) for size in SIZES),
     partial(greedy_with_maps, "toy, 6 tokens", TOY, 5, 6, 101, 0.35),
     partial(greedy_with_maps, "paper's size, 32 tokens", PAPER, 32, 32, 15, 0.70),
-    partial(greedy_and_memory, "reading the decoder's weights once a token", torch.sum, 1.25),
-    partial(greedy_and_memory, "multiplying each of them with a vector once a token", product, None),
+    greedy_and_memory,
     partial(training_step, SIZES[1]),
-    growth,
 )
 
 

@@ -178,8 +178,7 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
 def test_a_wrong_code_answers_in_a_sentence_and_the_qr_code_leads_to_the_room(visit: Visit, url: str) -> None:
     page = visit.open(f"{OPENED}&room=AAAA")
     expect(page.locator("#room-over")).to_contain_text("AAAA")
-    host = {"Host": "192.0.2.7:7860"}
-    opened = post(url, "rooms", None, **host).json()
+    opened = post(url, "api/open_class", {"page": "http://192.0.2.7:7860/?tab=lesson"}).json()
     assert opened["address"] == f"http://192.0.2.7:7860/?room={opened['code']}"
     page.set_content(f"<img id=qr src='{opened['qr']}' style='width: 330px; image-rendering: pixelated'>")
     drawn = page.evaluate(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from pydantic import TypeAdapter
 
-from transformer.messages import english
+from transformer.messages import MessageError, english
 from transformer.web.api import decoding, runs, what_if
 from transformer.web.api.question import sentence as in_english
 from transformer.web.api.table import ACTIONS as ALL_ACTIONS
@@ -91,6 +91,13 @@ def test_changes_reach_every_view_of_a_run(function: Function) -> None:
 def test_what_is_no_request_is_refused(request: Any) -> None:
     for function in COMPUTED:
         assert refused(ask(function, request))
+
+
+def test_a_request_of_very_many_parts_is_refused_unread() -> None:
+    """Read, each of them would take a hundred times its bytes."""
+    with pytest.raises(MessageError) as error:
+        QUESTIONS["pairs"].read(b'{"rows":[' + b"[]," * 100_000 + b"[]]}")
+    assert error.value.message.key == "error.request"
 
 
 @every_function

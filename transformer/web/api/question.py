@@ -9,7 +9,9 @@ from typing import Any, Literal, get_args, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from ...messages import Message, MessageJSON, Words
+from ...messages import Message, MessageError, MessageJSON, Words
+
+MAX_PARTS = 100_000  # brackets and commas of a request; 2,000 pairs of sentences have a tenth
 
 
 class Refusal(TypedDict):
@@ -66,7 +68,10 @@ class Question:
 
         Raises:
             ValidationError: it is another one.
+            MessageError: it has more parts than any valid one, which would take a hundred times its bytes in memory.
         """
+        if sum(map(body.count, (b"[", b"{", b","))) > MAX_PARTS:
+            raise MessageError("error.request")
         return self._request.validate_json(body)
 
     def dump(self, answer: Any) -> bytes:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -65,6 +66,8 @@ class Guard:
             await self.app(scope, self._bounded(scope, receive), write)
         except HTTPException as error:
             await PlainTextResponse(error.detail, error.status_code)(scope, receive, send)
+        except ClientDisconnect:
+            pass  # nobody waits for the answer
         except Exception as error:  # its message may quote a visitor
             access_log.fault("request", error)
             if not started:
