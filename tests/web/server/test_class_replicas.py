@@ -19,18 +19,18 @@ class Guest:
     """A page that follows a class."""
 
     def __init__(self, url: str, code: str, **who: str) -> None:
-        self._events = url + f"rooms/{code}/events"
-        self._who = who
+        self._url = url + "api/follow_class"
+        self._who = {"code": code, **who}
         self.seen: dict[str, Any] = {}
 
     @contextmanager
     def connected(self, **headers: str) -> Iterator[Iterator[dict[str, Any]]]:
         """Its events, of which the first has been read into `seen`."""
-        with httpx.stream("POST", self._events, json=self._who, headers=headers, timeout=60, trust_env=False) as answer:
+        with httpx.stream("POST", self._url, json=self._who, headers=headers, timeout=60, trust_env=False) as answer:
             assert answer.status_code == 200
-            events = (json.loads(line) for line in answer.iter_lines() if line)
+            lines = (json.loads(line) for line in answer.iter_lines())
+            events = (event for event in lines if event["event"] != "beat")
             self.seen = next(events)
-            self.cookies = answer.cookies
             yield events
 
     def look(self) -> dict[str, Any]:
@@ -50,9 +50,9 @@ def test_a_class_is_on_two_replicas_and_survives_their_end(where: str) -> None:
         for server in servers:
             server.wait()
         one, two = (server.url for server in servers)
-        opened = post(one, "rooms", {}).json()
-        code, secret = opened["code"], {"secret": opened["secret"]}
-        teacher = Guest(one, code, **secret)
+        opened = post(one, "api/open_class", {"page": one}).json()
+        code, secret = opened["code"], {"code": opened["code"], "secret": opened["secret"]}
+        teacher = Guest(one, **secret)
         students = [Guest(two, code, student=f"student {n}") for n in range(30)]
         with ExitStack() as streams:
             heard = streams.enter_context(teacher.connected())
@@ -60,21 +60,21 @@ def test_a_class_is_on_two_replicas_and_survives_their_end(where: str) -> None:
             while (seen := next(heard))["students"] < len(students):
                 pass
             ask = {"do": "ask", "about": "stop.1", "choices": ["a", "b"]}
-            assert post(one, f"rooms/{code}/lead", secret | ask).status_code == 200
+            assert post(one, "api/lead_class", secret | ask).status_code == 200
             assert next(pages[0])["question"]["state"] == "open"
             for n in range(len(students)):
-                vote = {"student": f"student {n}", "question": 1, "round": 0, "choice": n % 2}
-                assert post((one, two)[n % 3 == 0], f"rooms/{code}/vote", vote).status_code == 200
+                vote = {"code": code, "student": f"student {n}", "question": 1, "round": 0, "choice": n % 2}
+                assert post((one, two)[n % 3 == 0], "api/vote", vote).status_code == 200
             for server in servers:
                 server.kill()  # at once after the last vote was answered
         servers[1].start()
         servers[1].wait()
-        seen = Guest(two, code, **secret).look()
+        seen = Guest(two, **secret).look()
         assert seen["question"]["answered"] == len(students)
         assert students[3].look()["question"]["mine"] == [1]
-        change = {"student": "student 3", "question": 1, "round": 0, "choice": 0}
-        assert post(two, f"rooms/{code}/vote", change).status_code == 200
-        assert post(two, f"rooms/{code}/lead", secret | {"do": "reveal", "right": 0}).status_code == 200
+        change = {"code": code, "student": "student 3", "question": 1, "round": 0, "choice": 0}
+        assert post(two, "api/vote", change).status_code == 200
+        assert post(two, "api/lead_class", secret | {"do": "reveal", "right": 0}).status_code == 200
         assert students[3].look()["question"]["tallies"] == [{"votes": [16, 14], "answered": 30}]
     finally:
         for server in servers:

@@ -91,29 +91,29 @@ def test_a_class_has_its_teacher_and_its_phones_on_different_replicas(site: Site
     phones = [site.visitor(CLASS) for _ in range(30)]
     elsewhere = [n for n, phone in enumerate(phones) if phone.get(path).status_code == 404]
     assert 0 < len(elsewhere) < 30
-    opened = teacher.post("rooms", headers={"Host": "page.example"}).json()
-    assert opened["address"] == f"http://page.example/?room={opened['code']}"
-    events, secret = f"rooms/{opened['code']}/events", {"secret": opened["secret"]}
+    opened = teacher.post("api/open_class", json={"page": "http://page.example/"}).json()
+    code, secret = {"code": opened["code"]}, {"secret": opened["secret"]}
     with ExitStack() as streams:
 
         def heard(client: httpx.Client, who: dict[str, str]) -> Iterator[dict[str, Any]]:
-            answer = streams.enter_context(client.stream("POST", events, json=who))
+            answer = streams.enter_context(client.stream("POST", "api/follow_class", json=code | who))
             assert answer.status_code == 200
-            return (json.loads(line) for line in answer.iter_lines() if line)
+            events = (json.loads(line) for line in answer.iter_lines())
+            return (event for event in events if event["event"] == "class")
 
         projector = heard(teacher, secret)
         seen = [heard(phone, {"student": f"{n}"}) for n, phone in enumerate(phones)]
-        for each in seen:
-            next(each)
-        lead = f"rooms/{opened['code']}/lead"
+        for phone, each in zip(phones, seen, strict=True):
+            phone.cookies.clear()
+            phone.cookies.set("replica", next(each)["replica"])  # as the page does it
         ask = {"do": "ask", "about": "stop.1", "choices": ["a", "b"]}
-        assert teacher.post(lead, json=secret | ask).status_code == 200
+        assert teacher.post("api/lead_class", json=code | secret | ask).status_code == 200
         for n, each in enumerate(seen):
             while (question := next(each)["question"]) is None:
                 pass
             vote = {"student": f"{n}", "question": question["id"], "round": 0, "choice": n % 2}
             # Without the cookies of the class every request may come to any replica.
-            answer = httpx.post(f"{site.url}rooms/{opened['code']}/vote", json=vote, timeout=60, trust_env=False)
+            answer = httpx.post(f"{site.url}api/vote", json=code | vote, timeout=60, trust_env=False)
             assert answer.status_code == 200
         while not (shown := next(projector)["question"]) or shown["answered"] < len(phones):
             pass
@@ -122,9 +122,12 @@ def test_a_class_has_its_teacher_and_its_phones_on_different_replicas(site: Site
 
 def test_an_address_cannot_be_forged(site: Site) -> None:
     visitor = site.visitor(FORGED)
-    opened = [visitor.post("rooms", headers={"X-Forwarded-For": f"192.0.2.{n}"}).status_code for n in range(11)]
-    assert opened == [200] * 10 + [429]
-    assert site.visitor(HONEST).post("rooms").status_code == 200
+
+    def opens(visitor: httpx.Client, **headers: str) -> bool:
+        return "code" in visitor.post("api/open_class", json={"page": "http://x/"}, headers=headers).json()
+
+    assert [opens(visitor, **{"X-Forwarded-For": f"192.0.2.{n}"}) for n in range(11)] == [True] * 10 + [False]
+    assert opens(site.visitor(HONEST))
 
 
 def test_slow_bodies_are_refused_and_an_address_has_so_many_connections(site: Site) -> None:
@@ -132,7 +135,7 @@ def test_slow_bodies_are_refused_and_an_address_has_so_many_connections(site: Si
         slow = list[socket.socket]()
         for _ in range(CONNECTIONS):
             slow.append(stack.enter_context(socket.create_connection(("127.0.0.1", site.port), 60, (SLOW, 0))))
-            slow[-1].sendall(b"POST /rooms/ACDE/vote HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{")
+            slow[-1].sendall(b"POST /api/vote HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\n{")
         began = time.monotonic()
         refused = site.visitor(SLOW).get("health").status_code
         if time.monotonic() < began + BODY_SECONDS / 2:  # else the first bodies may have been given up
@@ -146,7 +149,7 @@ def test_slow_bodies_are_refused_and_an_address_has_so_many_connections(site: Si
 
 def test_a_body_has_a_bound(site: Site) -> None:
     visitor = site.visitor(HONEST)
-    assert visitor.post("rooms", content=b"x" * (8 * 2**20 + 1)).status_code == 413
+    assert visitor.post("api/vote", content=b"x" * (8 * 2**20 + 1)).status_code == 413
 
 
 def test_thirty_pages_may_load_at_once_but_an_address_may_not_ask_for_ever(site: Site) -> None:
@@ -173,4 +176,5 @@ def test_a_visitor_goes_on_when_a_replica_ends(site: Site) -> None:
     site.servers[0].kill()
     for visitor in visitors:
         assert visitor.get("health").status_code == 200
-        assert visitor.post("rooms/ACDE/lead", json={"secret": "guess", "do": "end"}).status_code == 409
+        answer = visitor.post("api/lead_class", json={"code": "ACDE", "secret": "guess", "do": "end"})
+        assert answer.json()["error"]["key"] == "room.unknown"
