@@ -221,11 +221,11 @@ def test_a_new_sentence_keeps_the_visitors_place(shared: Visit) -> None:
 def test_positions_are_the_models_own(visit: Visit, bier: Translation) -> None:
     page = visit.open()
     visit.settle()
-    page.route("**/plotly.min.js", lambda route: route.abort())
+    page.route("**/plotly.js*", lambda route: route.abort())
     visit.tab("positions")
     for failed in (page.locator("#positions .say"), page.locator("#positions .card .hint").last):
         expect(failed).to_have_text(t("positions.failed"))
-    page.unroute("**/plotly.min.js")
+    page.unroute("**/plotly.js*")
     visit.tab("translate")
     visit.tab("positions")
     figures = page.locator("#positions .figure")

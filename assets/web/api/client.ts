@@ -45,6 +45,9 @@ export class Refused extends Error {
 /** Why a question was not answered, for the visitor. */
 export const reasonOf = (error: unknown) => (error instanceof Refused ? error.reason : NO_ANSWER);
 
+/** Whether a question was given up for a newer one, or by its own signal. */
+export const isAborted = (error: unknown) => error instanceof DOMException && error.name === "AbortError";
+
 /** Every question of the server by its name (transformer/web/api/table.py). */
 export const api = new Proxy({} as Api, {
   get:

@@ -3,7 +3,7 @@
 
 import type { Problem, TrainingPlan } from "#schema";
 import type { RequestOf } from "../../api/client.ts";
-import { api, reasonOf } from "../../api/client.ts";
+import { api, isAborted, reasonOf } from "../../api/client.ts";
 import { checkpointFromAddress, models } from "../../api/models.ts";
 import { opening, schema } from "../../api/schema.ts";
 import { readSession, saveOnLeave } from "../../api/session.ts";
@@ -234,8 +234,9 @@ function planner(element: HTMLElement, draw: () => void, signal: AbortSignal) {
     if (!isStale() || !isOpen(element)) return;
     const text = JSON.stringify(question()); // the settings in it change meanwhile
     const failed = (error: unknown) => ({ problems: [{ field: "", message: reasonOf(error) }] });
-    const plan = await api.plan(JSON.parse(text)).catch(failed);
-    if (signal.aborted || text !== JSON.stringify(question())) return; // something else is chosen by now
+    const plan = await api.plan(JSON.parse(text)).catch((error) => (isAborted(error) ? null : failed(error)));
+    // The same was asked once more, or something else is chosen by now.
+    if (!plan || signal.aborted || text !== JSON.stringify(question())) return;
     const isAnswered = "parameters" in plan;
     Object.assign(planned, { plan, question: isAnswered ? text : "" });
     if (!isAnswered) askIn(RETRY_MS);
