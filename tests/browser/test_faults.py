@@ -243,12 +243,11 @@ def test_another_whole_checkpoint_in_its_place_is_taken(server: Space, toy: Tran
         visitor = Visitor(0, (sentence,))
         visitor.checkpoint, visitor.sentence = "classroom", sentence
         for name, question in visitor.others().items():
-            if name == "plan a training":
-                continue  # it would have a process ready
-            known = understood and name != "surprise"  # which draws a sentence of the other model's pairs
+            if name in ("plan a training", "surprise"):
+                continue  # it would have a process ready; it draws a sentence of the other model's pairs
             answer = server.ask(question())
             if why := problem(answer):
-                assert not known, f"{name}: {why}"
+                assert not understood, f"{name}: {why}"
                 error = answer.json()["error"]
                 said = error["english"] if isinstance(error, dict) else error
                 assert said.startswith(english()["error.unknown"].partition("{")[0]), name
