@@ -244,10 +244,10 @@ def test_another_whole_checkpoint_in_its_place_is_taken(server: Space, toy: Tran
         visitor.checkpoint, visitor.sentence = "classroom", sentence
         for name, question in visitor.others().items():
             if name in ("plan a training", "surprise"):
-                continue  # it would have a process ready; it draws a sentence of the other model's pairs
+                continue  # it would have a process ready; it needs the other model's pairs, as `heads` does
             answer = server.ask(question())
             if why := problem(answer):
-                assert not understood, f"{name}: {why}"
+                assert not understood or name == "heads", f"{name}: {why}"
                 error = answer.json()["error"]
                 said = error["english"] if isinstance(error, dict) else error
                 assert said.startswith(english()["error.unknown"].partition("{")[0]), name
