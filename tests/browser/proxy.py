@@ -47,7 +47,7 @@ class Proxy:
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        kept = httpx.Limits(keepalive_expiry=3)  # below the server's 5 s, at which it would close what is being asked
+        kept = httpx.Limits(keepalive_expiry=3)  # below the server's 20 s, at which it would close what is being asked
         async with httpx.AsyncClient(timeout=None, limits=kept, trust_env=False) as self._client:
             yield
 

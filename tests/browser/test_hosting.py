@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import itertools
 import json
+import re
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,16 +14,16 @@ from typing import Any
 import httpx
 import pytest
 from playwright.sync_api import Browser, expect
-from transformer.web.server.request_limits import MAX_BODY
-from transformer.web.server.routes import ROUTES
 
 from transformer.messages import Message
 from transformer.storage.portable import save_portable
+from transformer.web.api.table import ACTIONS, QUESTIONS
+from transformer.web.server.application import MAX_CALL, MAX_TABLE
+from transformer.web.server.files import ROUTES
 
 from ..benchmarks.load import Record, hear
 from ..models import packed
-from ..visitors import Connection, Question, Visitor, right, sentences, train
-from ..visitors import Page as KnownPage
+from ..visitors import Connection, Question, Visitor, ask, right, sentences, train
 from ..web.loop import in_a_loop
 from .catalogue import t
 from .conftest import ROOT, Server, Visit, get, post, until, upload, visiting
@@ -34,8 +35,26 @@ BEER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
 SECRET = "Zwiebelkuchengeheimnis"  # a word that no model knows, no code has, and no log may contain
 
 VISITORS, CLICKS = 20, 2  # of each, beside two translations
-# Trainings of their own for some seconds, in `make load` and in test_mistakes.py; and what only models of the Hub need.
-APART = {"POST /mistake", "POST /load", "POST /heads", "function candidates"}
+# Trainings of their own for some seconds, in `make load` and in test_mistakes.py; what only models of the Hub need; a
+# class, above; and what a browser alone loads.
+APART = {f"POST /api/{name}" for name in ("train_mistake", "load_model", "open_class", "follow_class", "vote")}
+APART |= {"POST /api/lead_class", "GET /dist/{name}"}
+NAMES = (
+    "checkpoint",
+    "sentence",
+    "changes",
+    "code",
+    "student",
+    "do",
+    "name",
+    "own",
+    "pairs",
+    "rows",
+    "file",
+    "run",
+    "page",
+)
+FIELDS = {"time", "level", "action", "checkpoint", "characters", "ms", "outcome"}  # of a line of the log
 
 
 class Replicas:
@@ -103,15 +122,17 @@ def test_a_class_is_on_all_replicas(replicas: Replicas, browser: Browser) -> Non
     with visiting(browser, url) as student:
         page = student.page
         for server in replicas.servers:
-            room = post(server.url, "rooms", {}).json()
-            asked = {"secret": room["secret"], "do": "ask", "about": "{}", "choices": ["yes", "no"]}
-            assert post(url, f"rooms/{room['code']}/lead", asked).status_code == 200
+            room = post(server.url, "api/open_class", {"page": url}).json()
+            lead = {"code": room["code"], "secret": room["secret"]}
+            asked = {"do": "ask", "about": "{}", "choices": ["yes", "no"]}
+            assert post(url, "api/lead_class", lead | asked).json() is None
             page.goto(f"{url}?room={room['code'].lower()}")
             page.locator(".room-choice").first.click()
             expect(page.locator(".room-choice").first).to_have_attribute("aria-pressed", "true")
-            assert post(url, f"rooms/{room['code']}/lead", asked | {"do": "reveal", "right": 0}).status_code == 200
+            assert post(url, "api/lead_class", lead | {"do": "reveal", "right": 0}).json() is None
             expect(page.locator("#room-tally .round-1").first).to_have_attribute("data-votes", "1")
-    assert {number for _, path, number in replicas.proxy.seen[begun:] if path.startswith("/rooms/")} == {0, 1}
+    of_class = ("/api/follow_class", "/api/vote", "/api/lead_class")
+    assert {number for _, path, number in replicas.proxy.seen[begun:] if path in of_class} == {0, 1}
 
 
 def test_an_own_model_stays_on_its_replica(replicas: Replicas, tmp_path: Path) -> None:
@@ -144,40 +165,42 @@ def mcp(url: str, method: str, **params: Any) -> dict[str, Any]:
     question = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     answer = post(url, "gradio_api/mcp/", question, Accept="application/json, text/event-stream")
     assert answer.status_code == 200
-    result: dict[str, Any] = answer.json()["result"]
+    (event,) = re.findall("^data: (.*)$", answer.text, re.M)
+    result: dict[str, Any] = json.loads(event)["result"]
     return result
 
 
-def tool(url: str, name: str, **arguments: Any) -> tuple[bool, str]:
+def tool(url: str, name: str, /, **arguments: Any) -> tuple[bool, str]:
     """Whether a call failed, and its answer."""
     answer = mcp(url, "tools/call", name=name, arguments=arguments)
     (content,) = answer["content"]
     return answer["isError"], content["text"]
 
 
-def test_language_models_have_three_tools(replicas: Replicas, url: str) -> None:
+def test_language_models_have_every_action_as_a_tool(replicas: Replicas, url: str) -> None:
     proxy = replicas.proxy.url  # each call may come to another replica
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     assert mcp(proxy, "initialize", **hello)["serverInfo"]["name"] == "Attention, bitte"
     tools = {each["name"]: each for each in mcp(proxy, "tools/list")["tools"]}
+    assert tools.keys() == {action.__name__ for action in ACTIONS}
+    assert all(each["description"] and each["inputSchema"]["properties"] for each in tools.values())
     asked: dict[str, dict[str, Any]] = {
-        "translate": {"sentence": BEER},
-        "attention": {"sentence": BEER, "kind": "cross", "layer": 1, "head": 5},
+        "translate": {"sentence": BEER, "checkpoint": "toy"},
+        "attention": {"sentence": BEER, "kind": "cross", "layer": 1, "head": 5, "checkpoint": "toy"},
         "positions": {"length": 3, "d_model": 4},
+        "beam_search": {"sentence": BEER, "width": 3},
     }
-    assert tools.keys() == asked.keys()
     answers = {name: tool(proxy, name, **arguments) for name, arguments in asked.items()}
-    assert not [name for name, (failed, _) in answers.items() if failed]
-    translation = json.loads(answers["translate"][1])
-    assert translation["text"] == "i want a beer ."
-    assert "attention" not in translation
+    assert not [answer for answer in answers.values() if answer[0]]
+    assert "i want a beer ." in answers["translate"][1]
     for name, arguments, reason in (
         ("translate", {"sentence": SECRET}, "does not know"),
-        ("attention", {"sentence": BEER, "layer": 6}, "from 0 to 5"),
-        ("spot_the_bug", {"sentence": BEER}, "Unknown tool"),
+        ("attention", {"sentence": BEER, "kind": "cross", "layer": 6, "head": 0}, "from 0 to 5"),
+        ("spot_the_bug", {"name": SECRET}, "cross_padding"),
+        (SECRET, {"sentence": BEER}, "tool"),
     ):
         failed, answer = tool(proxy, name, **arguments)
-        assert failed
+        assert failed, name
         assert reason in answer
     off = post(url, "gradio_api/mcp/", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     assert off.status_code in (404, 405)
@@ -188,18 +211,21 @@ def test_the_log_has_a_line_for_each_action_and_no_word_of_a_visitor(replicas: R
     begun = len(replicas.lines())
     act(server.url, "translate", BEER, "toy")
     act(server.url, "translate", f"ich {SECRET}", "classroom")
-    post(server.url, "train", {"visit": f"visit-{SECRET}", "name": SECRET, "corpus": SECRET})
+    post(server.url, "api/train", {"name": SECRET, "corpus": SECRET}, Session=SECRET)
 
     def told() -> list[dict[str, Any]]:
         """Without the streams of an earlier test, whose end may be noticed only now."""
-        return [line for line in replicas.lines()[begun:] if line["action"] != "class_events"]
+        return [line for line in replicas.lines()[begun:] if line["action"] != "follow_class"]
 
     until(lambda: len(told()) == 3)  # a line is written when its answer is out
-    assert [line.get("outcome") for line in told()[:2]] == ["ok", "error.unknown"]
-    assert (told()[2]["action"], told()[2]["status"]) == ("train", 400)
+    assert [line["action"] for line in told()] == ["translate", "translate", "train"]
+    assert [line["outcome"] for line in told()] == ["ok", "error.unknown", "plan.choice"]
+    assert [line["checkpoint"] for line in told()] == ["toy", "classroom", None]
+    assert told()[0]["characters"] == len(BEER)
+    assert all(line.keys() == FIELDS for line in told())
 
     # Everything that a page or a program can ask, of a sentence and a session that no log may name; and nonsense.
-    visitor = Visitor(KnownPage.load(server.port), 0, (SECRET,))
+    visitor = Visitor(0, (SECRET,))
     visitor.session, visitor.sentence = SECRET, SECRET
     asked = [ask() for ask in visitor.others().values()]
     values = [SECRET, [SECRET], {SECRET: SECRET}, None, 5, f"{SECRET}\n{SECRET}", "\ud800" + SECRET]
@@ -215,18 +241,21 @@ def test_the_log_has_a_line_for_each_action_and_no_word_of_a_visitor(replicas: R
         f"health?{SECRET}",
     ):
         asked.append(Question("", path))
-    asked.append(Question("", f"models?visit={SECRET}", SECRET.encode() * 9))
+    asked.append(Question("", f"models?visit={SECRET}", SECRET.encode() * 9, headers={"Session": SECRET}))
+    bodies: list[Any] = [*values, *(dict.fromkeys(NAMES, value) for value in values)]
+    for question in QUESTIONS:
+        asked += [Question("", f"api/{question}", json.dumps(body).encode(), headers=JSON) for body in bodies]
     headers = {"X-Forwarded-For": SECRET, "Cookie": f"a={SECRET}"}
     with httpx.Client(base_url=server.url, headers=headers, timeout=60, trust_env=False) as client:
         for each in asked:
             body = json.dumps(each.body).encode() if isinstance(each.body, dict) else each.body
-            kind = JSON if isinstance(each.body, dict) else each.headers
-            client.request(each.verb, each.path, content=body, headers=kind)
+            client.request(each.verb, each.path, content=body, headers=JSON | each.headers)
     with socket.create_connection(("127.0.0.1", server.port)) as plain:  # what is not HTTP
         plain.sendall(f"{SECRET} {SECRET}\r\n\r\n".encode())
         plain.recv(1000)
     mcp(server.url, "tools/call", name=SECRET, arguments={SECRET: SECRET})
 
+    assert [line for line in replicas.lines() if not line.keys() <= FIELDS] == []  # none of them is of a fault
     log = replicas.log().replace(server.url.rstrip("/"), "")
     assert len(replicas.lines()) > begun + 30  # calls that nobody reads compute nothing, and have no line
     for part in (SECRET, SECRET.lower(), SECRET[:8], SECRET[-8:], "127.0.0.1:5", "Traceback", BEER):
@@ -240,9 +269,11 @@ def test_the_log_has_a_line_for_each_action_and_no_word_of_a_visitor(replicas: R
 def test_bodies_are_bounded_and_no_file_of_a_form_is_taken(url: str) -> None:
     """In the whole application; tests/web/server has every address and bound."""
     sent: list[tuple[int, str, dict[str, Any]]] = [
-        (413, "train", {"content": b"0" * (MAX_BODY + 1), "headers": JSON}),
-        (413, "train", {"content": iter([b"0" * 2**20] * 9), "headers": JSON}),
-        (415, "train", {"files": {"files": ("a.txt", b"a" * 1000)}}),
+        (413, "api/translate", {"content": b"0" * (MAX_CALL + 1), "headers": JSON}),
+        (413, action("translate"), {"content": b"0" * (MAX_CALL + 1), "headers": JSON}),
+        (413, "api/train", {"content": b"0" * (MAX_TABLE + 1), "headers": JSON}),
+        (413, "api/train", {"content": iter([b"0" * 2**20] * 9), "headers": JSON}),
+        (415, "api/train", {"files": {"files": ("a.txt", b"a" * 1000)}}),
         (404, "gradio_api/upload", {"files": {"files": ("a.txt", b"a" * 1000)}}),
     ]
     for status, path, what in sent:
@@ -262,7 +293,16 @@ def test_files_that_the_page_does_not_serve_stay_unreachable(url: str) -> None:
     paths = [f"{up}{file}" for file in files for up in dots]
     paths += [f"{ROOT}/assets/js/{up}app.py" for up in ("../../", "..%2f..%2f", "%2e%2e/%2e%2e/", "..\\..\\")]
     host, port = url.removeprefix("http://").strip("/").split(":")
-    for route in ("gradio_api/file=", "static/", "svelte/", "assets/", "gradio_api/custom_component/", ""):
+    for route in (
+        "gradio_api/file=",
+        "static/",
+        "dist/",
+        "models/",
+        "svelte/",
+        "assets/",
+        "gradio_api/custom_component/",
+        "",
+    ):
         for path in paths:
             plain = http.client.HTTPConnection(host, int(port), timeout=60)  # which sends dots as they are
             plain.request("GET", f"/{route}{path}")
@@ -280,47 +320,42 @@ def test_files_that_the_page_does_not_serve_stay_unreachable(url: str) -> None:
 async def clicks(visitor: Visitor, record: Record, port: int, places: Iterator[int]) -> None:
     async with Connection(port) as connection:
 
-        async def ask(question: Question) -> Any:
+        async def send(question: Question) -> Any:
             return await record.ask(connection, question)
 
         if visitor.rng.random() < 0.5:
-            await ask(visitor.choose())
-        await ask(visitor.translate())
+            await send(visitor.choose())
+        await send(visitor.translate())
         names = visitor.names()
         for _ in range(CLICKS):
-            await visitor.do(names[next(places) % len(names)], ask)
-        await ask(visitor.translate())
+            await visitor.do(names[next(places) % len(names)], send)
+        await send(visitor.translate())
 
 
-async def a_class(port: int, config: dict[str, Any]) -> Record:
-    page, record, known, places = KnownPage(config), Record(), sentences(20), itertools.count()
-    visitors = [Visitor(page, seed, known) for seed in range(VISITORS)]
+async def a_class(port: int) -> Record:
+    record, known, places = Record(), sentences(20), itertools.count()
+    visitors = [Visitor(seed, known) for seed in range(VISITORS)]
     await asyncio.gather(*(clicks(visitor, record, port, places) for visitor in visitors))
+    swept = {"checkpoint": "toy", "sentence": BEER, "what": "sweep"}
+    await hear(port, record, ask("heads one by one", "head_events", "me", **swept), {"swept"})
     await hear(port, record, train("trainer", 1000, "toy"), {"ended by stop", "trained"})  # a process waits for it
     return record
 
 
-def reachable(config: dict[str, Any]) -> set[str]:
+def reachable() -> set[str]:
     """All of the server that a page or a program can ask (see Question.reaches)."""
-    found = {f"{method} {route.path}" for route in ROUTES for method in route.methods - {"HEAD"}}
-    for component in config["components"]:
-        found |= {f"function {name}" for name in component["props"].get("server_fns") or ()}
-    for each in config["dependencies"]:
-        if each["backend_fn"]:  # else it is a line of script in the page
-            address = f"POST /gradio_api/run/{each['api_name']}"
-            found.add(f"event {each['id']}" if each["api_visibility"] == "private" else address)
-    return found
+    own = {f"{method} {route.path}" for route in ROUTES for method in (route.methods or set()) - {"HEAD"}}
+    asked = {f"POST /api/{name}" for name in QUESTIONS}
+    return own | asked | {f"POST /gradio_api/run/{action.__name__}" for action in ACTIONS}
 
 
 def test_a_class_gets_right_answers_and_nobody_gets_anothers(replicas: Replicas) -> None:
     """They click through the whole page at once; how fast that is, `make load` tells."""
     server = replicas.servers[0]
-    config = get(f"{server.url}config").json()
-    record, there = in_a_loop(a_class(server.port, config)), reachable(config)
+    record = in_a_loop(a_class(server.port))
     assert record.errors == {}
     assert record.refused == {}
-    assert there - record.reached == APART
-    assert {"event 0", "function pairs", "POST /gradio_api/run/translate", "DELETE /models/{key}"} <= there
+    assert reachable() - record.reached == APART
     assert sum(map(len, record.took.values())) >= VISITORS * (CLICKS + 2)
     with ThreadPoolExecutor(1) as own:  # what is computed here may want a loop, and Playwright may have one
         checks = own.map(lambda asked: right(*asked), record.answers.values())

@@ -50,12 +50,24 @@ def without_quotes(page: Any) -> None:
     page.validate_inputs = validate
 
 
+def call_itself(page: Any, address: str) -> None:
+    """MCP's tools call the actions over HTTP, at the server that their first request names, whichever that is: here,
+    at this one."""
+    if page.mcp_server_obj:
+        page.mcp_server_obj._local_url = address
+
+
 def refusals() -> dict[type[Exception], Any]:
-    """Handlers of what Gradio lets escape from a call that names no action of this server: a fault, in its eyes."""
+    """Handlers of what Gradio lets escape from a call that names no action of this server: a fault, in its eyes. And of
+    a body that is no call, which FastAPI would quote, or fail to where it has half of a character."""
+    from fastapi.exceptions import RequestValidationError
     from gradio.route_utils import FnIndexInferError
     from starlette.responses import JSONResponse
 
     async def refuse(*_: Any) -> JSONResponse:
         return JSONResponse({"error": "This server does not have this action."}, 404)
 
-    return {FnIndexInferError: refuse, KeyError: refuse}
+    async def refuse_body(*_: Any) -> JSONResponse:
+        return JSONResponse({"error": "This is no call of an action."}, 422)
+
+    return {FnIndexInferError: refuse, KeyError: refuse, RequestValidationError: refuse_body}

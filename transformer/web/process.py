@@ -11,7 +11,7 @@ import sys
 import uvicorn
 
 from ..inference.device import on_zero_gpu
-from . import access_log, page
+from . import access_log, gradio_internals, page
 from .server.application import application
 from .sessions.model_store import when_unloaded
 
@@ -29,7 +29,8 @@ def serve() -> None:
     return_freed_memory()
     try:
         access_log.start()
-        app = application(page.build(), page.head())
+        blocks = page.build()
+        app = application(blocks, page.head())
     except ValueError as error:  # a device or a log format that does not exist, a corrupt checkpoint
         sys.exit(str(error))
     if on_zero_gpu():
@@ -38,7 +39,9 @@ def serve() -> None:
         startup()
     gc.freeze()  # these objects are permanent: scanning them would take a quarter of a second per collection
     name, port = bound.getsockname()[:2]
-    print(f"* Running on local URL:  http://{f'[{name}]' if ':' in name else name}:{port}", flush=True)
+    address = f"http://{f'[{name}]' if ':' in name else name}:{port}"
+    gradio_internals.call_itself(blocks, address)
+    print(f"* Running on local URL:  {address}", flush=True)
     config = uvicorn.Config(
         app,
         log_level="warning",

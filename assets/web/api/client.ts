@@ -111,6 +111,8 @@ async function send(name: string, request: unknown, signal?: AbortSignal, more: 
         signal: signal ? AbortSignal.any([signal, lost.signal]) : lost.signal,
       });
       const seconds = Math.min(Number(answer.headers.get("Retry-After")), MAX_PAUSE);
+      const isOurs = answer.ok || answer.headers.get("Content-Type")?.includes("json"); // else a proxy's, alone
+      if (!isOurs && !seconds) reconnect();
       if (answer.status !== 503 || !seconds) return answer;
       refused++;
       tell({ full: true });

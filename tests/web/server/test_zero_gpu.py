@@ -85,7 +85,6 @@ def test_the_start_is_reported_and_the_shipped_models_are_on_the_processor(serve
 def test_a_large_training_asks_for_a_gpu_and_does_without(server: Server, heard: list[str], layers: int) -> None:
     network = {"d_model": 256, "n_heads": 4, "d_ff": 1024, "layers": layers}
     form = {
-        "session": "me",
         "name": "large",
         "corpus": "toy",
         "watch": "",
@@ -94,8 +93,8 @@ def test_a_large_training_asks_for_a_gpu_and_does_without(server: Server, heard:
         "training": DEFAULTS["toy"]["training"] | {"steps": 2},
     }
     begun = len(heard)
-    headers = {"X-IP-Token": TOKEN}
-    answer = httpx.post(f"{server.url}train", json=form, headers=headers, timeout=180, trust_env=False)
+    headers = {"X-IP-Token": TOKEN, "Session": "me"}
+    answer = httpx.post(f"{server.url}api/train", json=form, headers=headers, timeout=180, trust_env=False)
     names = [json.loads(line)["event"] for line in answer.text.splitlines()]
     assert names.count("started") == names.count("trained") == 1
     asked = [urlsplit(path) for path in heard[begun:]]

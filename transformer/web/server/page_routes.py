@@ -16,6 +16,7 @@ from anyio import to_thread
 from pydantic import ValidationError
 from pydantic_core import to_json
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -48,6 +49,9 @@ def _endpoint(question: Question) -> Callable[[Request], Awaitable[Response]]:
             answer = await _answered(call, request)
         except (ClientDisconnect, asyncio.CancelledError):
             call.log("left")
+            raise
+        except HTTPException:  # of the guard: the body became too large
+            call.log("refused")
             raise
         except TryAgainError as error:
             call.log("full")

@@ -1,7 +1,7 @@
 // Requests for runs, of which the newest counts, and the handling of their answers.
 
 import type { TranslateRequest } from "#schema";
-import { api, reasonOf } from "../../api/client.ts";
+import { api, NO_ANSWER, reasonOf } from "../../api/client.ts";
 import { addSharedModel, forgetModel, isOwn, models, unknownToken } from "../../api/models.ts";
 import { whenLoaded } from "../../api/real-models.ts";
 import { opening } from "../../api/schema.ts";
@@ -148,7 +148,7 @@ export class RunRequests {
   }
 
   onAnswered(place?: Partial<State>) {
-    expectRun(null);
+    if (session.answer.refused !== NO_ANSWER) expectRun(null); // else the page asks again when it is loaded again
     settleChanges();
     this.reactions.showBusy(false);
     const complained = this.takeAnswer();
