@@ -6,19 +6,11 @@ text. A line has `time` (UTC), `level` and `action`; that of an action also has
     checkpoint   the name of a shipped one, "own" for a session's own model, else null
     characters   of the sentence
     ms           duration
-<<<<<<< HEAD
-    outcome      "ok", the key of a refusal (see assets/locales) or "refused", "left" (the client disconnected
-                 before its answer ended), "full" (the server could not answer now), or "fault"
-
-An upload has neither of the first two. A fault has `error`, the type, and `where`, the code that led to it: its message
-could quote a visitor.
-=======
     outcome      "ok", the key of a refusal (see assets/locales) or "refused" (the body was too large), "left" (the
                  client disconnected before its answer ended), "full" (the queue was), or "fault"
 
 An upload has no checkpoint and no characters. A fault has `error`, the type, and `where`, the code that led to it: its
 message could quote a visitor.
->>>>>>> hosting
 
 A second has at most LINES_A_SECOND lines of actions, and MESSAGES_A_SECOND of faults and of each library; then a line
 says how many were left out.
