@@ -1,6 +1,7 @@
 """Text that is in no catalogue: what a page says beside the texts of its language."""
 
 import json
+from collections.abc import Iterable
 
 from playwright.sync_api import Page
 
@@ -68,9 +69,14 @@ SYMBOLS = ["softmax", "max", "e", "z", "t", "Σ"]  # in arithmetic and shapes: m
 def mark_texts(page: Page, language: str = "en") -> None:
     """From its next load on, a page has marks around every text of a language."""
     checkpoints = [Translator.load(name, device="cpu").checkpoint for name in available_checkpoints()]
+
+    def parts(words: Iterable[str]) -> list[str]:
+        """With those on both sides of an apostrophe, as the page's words are read."""
+        return [part for word in words for part in (word, *word.split("'"))]
+
     known = {
-        "tokens": [part for each in checkpoints for word in each.src_vocab.words for part in (word, *word.split("'"))],
-        "outputs": [word for each in checkpoints for word in each.tgt_vocab.words],
+        "tokens": [part for each in checkpoints for part in parts(each.src_vocab.words)],
+        "outputs": [part for each in checkpoints for part in parts(each.tgt_vocab.words)],
         "names": [*NAMES, *SYMBOLS, *available_checkpoints()],
     }
     page.add_init_script(f"window.known = {json.dumps(known)}; window.unusual = new Map(); window.strays = {STRAYS}")
