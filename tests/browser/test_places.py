@@ -264,7 +264,7 @@ def test_what_a_tab_says_is_in_view(visit: Visit) -> None:
 def test_a_phone_sees_the_tabs_and_the_one_that_is_open(visit: Visit) -> None:
     page = visit.page
     page.set_viewport_size(PHONE)
-    visit.open()
+    visit.open("?kind=cross")  # which names no tab: the frame is whole
     visit.ask(COLA)
     tabs = page.get_by_role("tablist", name=t("tabs"))
     assert tabs.evaluate("list => list.getBoundingClientRect().top") < 120
