@@ -255,7 +255,8 @@ def test_the_log_has_a_line_for_each_action_and_no_word_of_a_visitor(replicas: R
         plain.recv(1000)
     mcp(server.url, "tools/call", name=SECRET, arguments={SECRET: SECRET})
 
-    assert [line for line in replicas.lines() if not line.keys() <= FIELDS] == []  # none of them is of a fault
+    fields = FIELDS | {"left_out"}  # where a fast machine writes more lines in a second than the log takes
+    assert [line for line in replicas.lines() if not line.keys() <= fields] == []  # none of them is of a fault
     log = replicas.log().replace(server.url.rstrip("/"), "")
     assert len(replicas.lines()) > begun + 30  # calls that nobody reads compute nothing, and have no line
     for part in (SECRET, SECRET.lower(), SECRET[:8], SECRET[-8:], "127.0.0.1:5", "Traceback", BEER):
