@@ -1,6 +1,6 @@
 // The server's answers about runs, each asked for once.
 
-import type { Sublayer as RecordedSublayer, Refusal } from "#schema";
+import type { Sublayer as RecordedSublayer } from "#schema";
 import type { AnswerOf, QuestionName, RequestOf } from "../api/client.ts";
 import { api } from "../api/client.ts";
 import type { Kind, Run, Side } from "../api/types.ts";
