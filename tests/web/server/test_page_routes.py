@@ -183,7 +183,7 @@ async def test_requests_wait_by_address_and_a_client_that_leaves_makes_room(
     first, second, other = Caller("hold", "a"), Caller("hold", "b"), Caller("hold", "c", "2.2.2.2")
     tasks = [each.call() for each in (first, second, other)]
     await until(lambda: len(begun) == 2)
-    assert sorted(begun) == ["a", "c"]  # an address has one of the two places; which begins first is the threads' affair
+    assert sorted(begun) == ["a", "c"]  # an address has one of the two places; either thread may begin first
     assert turns.counts() == {"working": 2, "waiting": 1}
     third = Caller("hold", "d", session="x")
     tasks.append(third.call())
