@@ -6,7 +6,7 @@ from functools import cache
 
 from . import lexicon as lex
 from .choosing import Chooser, EnglishWord, GermanWord
-from .lexicon import ER, Adjective, Adverb, Modal, Negation, Verb
+from .lexicon import Adjective, Adverb, Modal, Negation, Verb
 from .phrases import (
     Phrase,
     Things,
@@ -19,16 +19,7 @@ from .phrases import (
     takes_things,
     words_of_adverb,
 )
-from .verbs import (
-    Verbs,
-    english_be,
-    english_liking,
-    english_modal,
-    english_not,
-    english_perfect,
-    english_present,
-    german_verbs,
-)
+from .verbs import Parts, choose_german_verbs, english_verbs
 
 
 @dataclass
@@ -72,46 +63,6 @@ TIMES = {
     "copula": (lex.TODAY, lex.NOW),
     "location": (lex.TODAY, lex.NOW),
 }  # fmt: skip
-VERBS_BEFORE_ADVERB = {lex.OFTEN: 0, lex.ALWAYS: 0, lex.SOMETIMES: 0, lex.ALREADY: 1}  # in English
-FRONTABLE_TIMES = (lex.TODAY, lex.NOW, lex.TOMORROW, lex.YESTERDAY, lex.MORNING, lex.EVENING, lex.SOMETIMES,
-                   *DAYS_AND_HOURS)  # fmt: skip
-WEIGHTS = {
-    each.german: weight
-    for each, weight in (
-        (lex.GLADLY, 3), (lex.OFTEN, 2), (lex.ALWAYS, 2), (lex.SOMETIMES, 2), (lex.MORNING, 2), (lex.EVENING, 2)
-    )
-}  # fmt: skip
-HABITS = (lex.OFTEN, lex.ALWAYS, lex.SOMETIMES, lex.MORNING, lex.EVENING)  # without one, the present is this moment
-
-
-@dataclass
-class Parts:
-    """The chosen content of a clause and its adverbials in both languages, not yet in order."""
-
-    asked: Adverb | None  # the question word
-    is_question: bool
-    is_subordinate: bool
-    tense: str
-    verb: Verb
-    modal: Modal | None
-    verbs: Verbs
-    subject: Phrase
-    predicate: Adjective | None
-    objects: list[Phrase]
-    time: Adverb | None
-    nicht: list[GermanWord]
-    when: tuple[list[GermanWord], list[EnglishWord]]
-    gladly: list[GermanWord]
-    where: tuple[list[GermanWord], list[EnglishWord]]
-    very: tuple[list[GermanWord], list[EnglishWord]]
-
-    @property
-    def is_inverted(self) -> bool:
-        return self.is_question and self.asked is not lex.WHO
-
-    @property
-    def negator(self) -> GermanWord | None:
-        return next((each.kein for each in self.objects if each.kein), None) or next(iter(self.nicht), None)
 
 
 def choose_clause(
@@ -131,14 +82,14 @@ def choose_clause(
 
 
 def _choose_parts(chooser: Chooser, reason_follows: bool, first: Clause | None, is_question: bool) -> Parts:
-    things: Things = first.things if first else {}
     asked: Adverb | None = chooser.choose((None, *lex.QUESTION_WORDS), (5, 2, 1, 1, 2, 1, 1)) if is_question else None
     tense = chooser.one_of(_TENSES if asked is None else _TENSES_ASKED[asked])
     verb = _choose_verb(chooser, tense, asked, first)
     negation = None if is_question else _negation(chooser, verb)
+    things: Things = first.things if first else {}
     predicate: Adjective | None = None
     if asked is lex.WHO:
-        subject = choose_pronoun(chooser, (("wer", "who", ER),))
+        subject = choose_pronoun(chooser, lex.WHO_ASKED)
         if tense == "copula":
             predicate = chooser.choose(adjectives_for("self"))
     elif tense == "copula":
@@ -147,37 +98,24 @@ def _choose_parts(chooser: Chooser, reason_follows: bool, first: Clause | None, 
         subject = _located_subject(chooser, things, is_question)
     else:
         subject = choose_subject(chooser, verb, things, is_question)
-    modal: Modal | None = chooser.choose(_modals(verb, first)) if tense in ("modal", "wish") else None
-    verbs = german_verbs(chooser, tense, verb, subject.person, modal, predicate, first is not None)
-    times, probability = _times(tense, verb, asked, predicate, reason_follows, is_question)
-    times = () if "only-present" in verb.traits else tuple(each for each in times if _fits(each, verb, negation))
-    time = _maybe_one_of(chooser, times, probability) if times else None
-    is_liked = time is lex.GLADLY
-    objects = [] if asked is lex.WHAT else choose_objects(chooser, verb, subject, negation, things, is_liked)
-    nicht = [chooser.word("nicht")] if negation is lex.NICHT else []
+    parts = Parts(verb, subject, predicate, tense, asked, is_question, is_subordinate=first is not None)
+    if tense in ("modal", "wish"):
+        parts.modal = chooser.choose(_modals(verb, first))
+    choose_german_verbs(chooser, parts)
+    parts.time = _choose_time(chooser, parts, negation, reason_follows)
+    is_liked = parts.time is lex.GLADLY
+    if asked is not lex.WHAT:
+        parts.objects = choose_objects(chooser, verb, subject, negation, things, is_liked)
+    if negation is lex.NICHT:
+        parts.nicht = [chooser.word("nicht")]
     place = None if asked in (lex.WHERE, lex.WHERE_TO) else _place(chooser, verb, tense, subject)
-    when = words_of_adverb(chooser, None if is_liked else time)
-    gladly = [chooser.word("gern")] if is_liked else []
-    where = words_of_adverb(chooser, place)
-    very = words_of_adverb(chooser, lex.VERY if predicate and not negation and chooser.maybe(0.2) else None)
-    return Parts(
-        asked=asked,
-        is_question=is_question,
-        is_subordinate=first is not None,
-        tense=tense,
-        verb=verb,
-        modal=modal,
-        verbs=verbs,
-        subject=subject,
-        predicate=predicate,
-        objects=objects,
-        time=time,
-        nicht=nicht,
-        when=when,
-        gladly=gladly,
-        where=where,
-        very=very,
-    )
+    if is_liked:
+        parts.gladly = [chooser.word("gern")]
+    else:
+        parts.when = words_of_adverb(chooser, parts.time)
+    parts.where = words_of_adverb(chooser, place)
+    parts.very = words_of_adverb(chooser, lex.VERY if predicate and not negation and chooser.maybe(0.2) else None)
+    return parts
 
 
 def _choose_verb(chooser: Chooser, tense: str, asked: Adverb | None, first: Clause | None) -> Verb:
@@ -194,18 +132,18 @@ def _verbs(is_present: bool, asked: Adverb | None) -> list[Verb]:
     return [each for each in lex.VERBS if _suits(each, asked) and (is_present or "only-present" not in each.traits)]
 
 
-def _times(
-    tense: str, verb: Verb, asked: Adverb | None, predicate: Adjective | None, reason_follows: bool, is_question: bool
-) -> tuple[Sequence[Adverb], float]:
-    """The adverbials of time that suit a clause, and how probable one is."""
-    if asked is not lex.WHO:
-        if predicate and not predicate.is_temporary:
-            return (), 0
-        if "state" in verb.traits and tense == "perfect":
-            return (lex.YESTERDAY,), 1
-    if reason_follows or asked is lex.WHEN:
-        return (), 0
-    return TIMES[tense], 0.3 if is_question else 0.6
+def _choose_time(chooser: Chooser, parts: Parts, negation: Negation | None, reason_follows: bool) -> Adverb | None:
+    """An adverbial of time that suits the clause, or none."""
+    times, probability = TIMES[parts.tense], 0.3 if parts.is_question else 0.6
+    if reason_follows or parts.asked is lex.WHEN or "only-present" in parts.verb.traits:
+        times = ()
+    if parts.asked is not lex.WHO:
+        if parts.predicate and not parts.predicate.is_temporary:
+            times = ()
+        elif "state" in parts.verb.traits and parts.tense == "perfect":
+            times, probability = (lex.YESTERDAY,), 1
+    times = tuple(each for each in times if _fits(each, parts.verb, negation))
+    return _maybe_one_of(chooser, times, probability) if times else None
 
 
 def _choose_front(chooser: Chooser, parts: Parts) -> str:
@@ -214,7 +152,7 @@ def _choose_front(chooser: Chooser, parts: Parts) -> str:
         return "question"
     if parts.is_subordinate or parts.is_question:
         return "subject"
-    weights = {"subject": 1.0} | ({"time": 1.0} if parts.time in FRONTABLE_TIMES else {})
+    weights = {"subject": 1.0} | ({"time": 1.0} if parts.time and "first" in parts.time.traits else {})
     objects = parts.objects
     if len(objects) == 1 and objects[0].can_be_fronted and objects[0].case_is_clear:
         weights["object"] = 0.5
@@ -223,7 +161,7 @@ def _choose_front(chooser: Chooser, parts: Parts) -> str:
 
 def _in_german_order(parts: Parts, front: str, asked: list[GermanWord]) -> list[GermanWord]:
     """Pronouns come first, definite phrases early, indefinite ones late."""
-    subject, verbs = parts.subject, parts.verbs
+    subject = parts.subject
     pronouns = [word for each in parts.objects if each.is_pronoun for word in each.de]
     nouns = [each for each in parts.objects if not each.is_pronoun and front != "object"]
     definite, indefinite = (
@@ -235,43 +173,27 @@ def _in_german_order(parts: Parts, front: str, asked: list[GermanWord]) -> list[
     middle = [*definite, *inner_time] if parts.time == lex.ALREADY else [*inner_time, *definite]
     middle += parts.gladly + parts.nicht + parts.where[0] + indefinite + parts.very[0]
     if front == "subject" and not parts.is_subordinate:
-        return [*subject.de, verbs.finite, *pronouns, *middle, *verbs.end]
+        return [*subject.de, parts.finite, *pronouns, *middle, *parts.end]
     subject_is_definite = subject.is_pronoun or subject.can_be_fronted
     subject_and_pronouns = [*subject.de, *pronouns] if subject_is_definite else [*pronouns, *subject.de]
     if parts.is_subordinate:  # verb last
-        return [*subject_and_pronouns, *middle, *verbs.end, verbs.finite]
+        return [*subject_and_pronouns, *middle, *parts.end, parts.finite]
     # verb second, or first after no question word
     fronted = {"time": when, "question": asked}.get(front) or (parts.objects[0].de if front == "object" else [])
-    return [*fronted, verbs.finite, *subject_and_pronouns, *middle, *verbs.end]
+    return [*fronted, parts.finite, *subject_and_pronouns, *middle, *parts.end]
 
 
 def _in_english_order(parts: Parts, front: str, asked: list[EnglishWord]) -> list[EnglishWord]:
-    verbs, when = _english_verbs(parts), parts.when[1]
+    verbs, when = english_verbs(parts), parts.when[1]
     fronted, last = (when, []) if front == "time" else ([], when)
     helper: list[EnglishWord] = []
     if front == "question":
         fronted, helper, verbs = asked, verbs[:1], verbs[1:]
-    if parts.time in VERBS_BEFORE_ADVERB and last:
-        at = max(0, VERBS_BEFORE_ADVERB[parts.time] - len(helper))
-        verbs[at:at], last = last, []
+    if parts.time and "before-verb" in parts.time.traits and last:
+        auxiliary = 1 if parts.tense == "perfect" and not helper else 0
+        verbs[auxiliary:auxiliary], last = last, []
     objects = [word for each in parts.objects for word in each.en]
     return [*fronted, *helper, *parts.subject.en, *verbs, *objects, *parts.where[1], *last]
-
-
-def _english_verbs(parts: Parts) -> list[EnglishWord]:
-    verb, verbs, subject, time = parts.verb, parts.verbs, parts.subject, parts.time
-    if verb is lex.COPULA:
-        described = [*parts.very[1], EnglishWord(parts.predicate.english, verbs.end)] if parts.predicate else []
-        return [english_be(verbs, subject), *english_not(parts.negator), *described]
-    if parts.modal:
-        return english_modal(parts.modal, verb, verbs, subject, parts.negator, parts.is_inverted)
-    if parts.tense == "perfect":
-        return english_perfect(verb, verbs, subject, parts.negator, time, parts.is_inverted)
-    if parts.gladly:
-        return english_liking(verb, verbs, subject, parts.gladly, parts.is_inverted)
-    is_progressive = "no-progressive" not in verb.traits and time not in HABITS
-    tomorrow = parts.when[0] if time == lex.TOMORROW else []
-    return english_present(verb, verbs, subject, parts.negator, tomorrow, is_progressive, parts.is_inverted)
 
 
 _TENSES = {"present": 8, "perfect": 4, "modal": 4, "wish": 1, "copula": 2, "location": 1}
@@ -311,7 +233,7 @@ def _fits(time: Adverb, verb: Verb, negation: Negation | None) -> bool:
             and (not verb.objects or takes_things(verb) or verb.objects in ("game", "music"))
             and verb.objects not in ("deed", "opening")
         )
-    return not (negation and time in VERBS_BEFORE_ADVERB)
+    return not (negation and "before-verb" in time.traits)
 
 
 def _place(chooser: Chooser, verb: Verb, tense: str, subject: Phrase) -> Adverb | None:
@@ -331,7 +253,7 @@ def _place(chooser: Chooser, verb: Verb, tense: str, subject: Phrase) -> Adverb 
 
 def _maybe_one_of(chooser: Chooser, adverbs: Sequence[Adverb], probability: float) -> Adverb | None:
     """One of these adverbials with this probability."""
-    weights = [WEIGHTS.get(each.german, 1) for each in adverbs]
+    weights = [each.weight for each in adverbs]
     total = sum(weights)
     return chooser.choose((None, *adverbs), (1 - probability, *(probability * each / total for each in weights)))
 
@@ -379,8 +301,9 @@ def _modals(verb: Verb, first: Clause | None) -> tuple[Modal, ...]:
 def choose_matrix_clause(chooser: Chooser) -> Clause:
     """ "I know", "he does not think": the clause before a dass."""
     verb: Verb = chooser.choose(lex.CLAUSE_VERBS)
-    subject = choose_subject(chooser, None, {})
-    nicht = [chooser.word("nicht")] if verb.english.startswith("think") and chooser.maybe(0.4) else []
-    verbs = german_verbs(chooser, "present", verb, subject.person, None, None, subordinate=False)
-    verbs_en = english_present(verb, verbs, subject, next(iter(nicht), None), [], is_progressive=False)
-    return Clause([*subject.de, verbs.finite, *nicht], [*subject.en, *verbs_en], verb.infinitive, [subject])
+    parts = Parts(verb, choose_subject(chooser, None, {}))
+    if verb.base == "think" and chooser.maybe(0.4):
+        parts.nicht = [chooser.word("nicht")]
+    choose_german_verbs(chooser, parts)
+    de = [*parts.subject.de, parts.finite, *parts.nicht]
+    return Clause(de, [*parts.subject.en, *english_verbs(parts)], verb.infinitive, [parts.subject])

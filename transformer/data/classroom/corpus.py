@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import cache, partial
 from threading import Lock
 
+from ...files import read_table
 from ..corpus import Corpus, Example, Pair
 from ..vocabulary import END, PAD, START, Vocabulary, lower
 from . import lexicon
@@ -26,6 +27,7 @@ HELD_OUT_SIZE = 1_000  # of each set
 MAX_REPEATS = 5  # of a training sentence: short ones are drawn again and again, in place of others
 MAX_PHRASES = 40  # of a phrase without a choice ("Guten Morgen"), which is not learned from five
 FIXED_PHRASES = {lower(each.german) for each in IDIOMS if not each.slots}
+EXAMPLES = tuple(Example(**row) for row in read_table(lexicon.TABLES / "examples.tsv"))
 ABOUT_HELD_OUT = f"""\
 - *{HELD_OUT_SENTENCES}*: training has none of them, but many that are close.
 - *{UNSEEN_COMBINATIONS}*: a noun, its adjective and its verb (*kaltes Bier trinken*) that never stand in one training
@@ -142,33 +144,12 @@ def _load(size: int) -> tuple[tuple[Pair, ...], Vocabulary, Vocabulary]:
     return pairs, Vocabulary((PAD, *german), folds=True), Vocabulary((PAD, START, END, *english), folds=True)
 
 
-EXAMPLES = (
-    Example("perfect", "Heute habe ich ein kaltes Bier getrunken", "getrunken"),
-    Example("modal", "Die Kinder wollen morgen im Park spielen", "spielen"),
-    Example("inversion", "Am Abend liest der alte Mann ein Buch", "mann"),
-    Example("weil", "Ich schlafe, weil ich gestern gearbeitet habe", "gearbeitet"),
-    Example("dass", "Die Frau weiß, dass der Hund die Suppe essen will", "will"),
-    Example("case", "Den Hund sieht der Lehrer", "den"),
-    Example("dative", "Ich habe dem Kind einen roten Ball gegeben", "dem"),
-    Example("endings", "Ein kleiner Hund hat das kleine Kind gesehen", "kleiner"),
-    Example("plural", "Die Lehrer machen die Fenster auf", "lehrer"),
-    Example("separable", "Mein Freund ruft mich oft an", "an"),
-    Example("kein", "Wir kaufen kein altes Auto", "kein"),
-    Example("nicht", "Sie können das Fenster nicht aufmachen", "nicht"),
-    Example("gestern", "Gestern hat sie drei Bücher gelesen", "gelesen"),
-    Example("sie", "Sie geben ihm die frischen Eier", "sie"),
-    Example("one_to_many", "Ich möchte ein Bier", "möchte"),
-)
-
-
 def _word_list() -> dict[str, tuple[tuple[str, str], ...]]:
     """(German, English) by kind of word."""
     der = lexicon.THE["nom"]
     verbs = sorted(lexicon.VERBS, key=lambda verb: (verb.written, verb.objects))
     return {
-        "nouns": tuple(
-            (f"{der[n.gender]} {', '.join(n.spellings())}", n.english.replace("·", " ")) for n in lexicon.NOUNS
-        ),
+        "nouns": tuple((f"{der[n.gender]} {', '.join(n.spellings())}", n.english) for n in lexicon.NOUNS),
         "verbs": tuple(
             (v.infinitive if "only-present" in v.traits else f"{v.infinitive}, {v.participle}", v.base) for v in verbs
         )

@@ -7,7 +7,7 @@ tables/*.tsv: the header of a table names the attributes, and "-" is an empty ce
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ...files import read_table
 from ..vocabulary import lower
@@ -22,11 +22,13 @@ ICH, ER, WIR, DU = range(4)
 TABLES = Path(__file__).with_name("tables")
 
 
-def _lexemes(name: str) -> list[dict[str, Any]]:
-    """The rows of a table as attributes."""
-    rows: list[dict[str, Any]] = [*read_table(TABLES / f"{name}.tsv")]
+def _rows(name: str) -> list[dict[str, Any]]:
+    """The rows of a table as attributes; "·" is a space inside a word."""
     sets = ("traits", "unsuitable")
-    return [row | {column: frozenset(row[column].split()) for column in sets if column in row} for row in rows]
+    return [
+        {column: frozenset(cell.split()) if column in sets else cell.replace("·", " ") for column, cell in row.items()}
+        for row in read_table(TABLES / f"{name}.tsv")
+    ]
 
 
 class Lexeme:
@@ -103,10 +105,14 @@ class Verb(Lexeme):
     """A verb; a separable one is written "auf+machen"."""
 
     written: str
-    finite: str  # ich and er; wir is the infinitive, and du follows from er
+    ich: str
+    er: str  # wir is the infinitive, and du follows from er
     participle: str
     auxiliary: str  # of the perfect
-    english: str  # base, third person, past, participle; "look·for" is two words
+    base: str  # in English, like the next three: "look for" is one verb
+    third: str
+    past: str
+    past_participle: str
     objects: str  # kinds of nouns that it takes; none if intransitive
     case: Case | Literal[""]  # of the object
     traits: frozenset[VerbTrait]
@@ -126,35 +132,15 @@ class Verb(Lexeme):
         return recipient + ([(self.case, self.objects)] if self.case else [])
 
     @property
-    def base(self) -> str:
-        return self._english(0)
-
-    @property
-    def third(self) -> str:
-        return self._english(1)
-
-    @property
-    def past(self) -> str:
-        return self._english(2)
-
-    @property
-    def past_participle(self) -> str:
-        return self._english(3)
-
-    @property
     def progressive(self) -> str:
         first, *others = self.base.split()
         stem = first + first[-1] if first in ("get", "swim") else first.removesuffix("e")
         return " ".join([stem + "ing", *others])
 
-    def _english(self, column: int) -> str:
-        return self.english.split()[column].replace("·", " ")
-
     def present(self, person: int) -> str:
-        er = self.finite.split()[ER]
-        stem = er.removesuffix("t")
+        stem = self.er.removesuffix("t")
         du = stem + ("t" if stem[-1] in "sßz" else "st")
-        return (*self.finite.split(), self.written.rpartition("+")[2], du)[person]
+        return (self.ich, self.er, self.written.rpartition("+")[2], du)[person]
 
     def spellings(self) -> tuple[str, ...]:
         apart = [self.present(person) for person in range(4)]
@@ -176,12 +162,17 @@ class Modal(Lexeme):
 class Adverb(Lexeme):
     """Uninflected words: when, where, why.
 
-    `links` holds for each English word the German words (from 0) that it translates.
+    Attributes:
+        links: for each English word the German words (from 0) that it translates.
+        weight: how often it is chosen, beside others.
     """
 
     german: str
     english: str
     links: tuple[tuple[int, ...], ...] = ((0,),)
+    group: str = ""
+    weight: int = 1
+    traits: frozenset[Literal["first", "habit", "before-verb"]] = frozenset()
 
     def spellings(self) -> tuple[str, ...]:
         return (self.german,)
@@ -190,12 +181,12 @@ class Adverb(Lexeme):
         return self.forms <= words
 
 
-def aligned(german: str, english: str) -> Adverb:
+def aligned(german: str, english: str, **fields: Any) -> Adverb:
     """An adverbial in which every English word names the German ones that it translates: "home=nach+Hause"."""
     places = {word: i for i, word in enumerate(german.split())}
     words = [word.split("=") for word in english.split()]
     links = tuple(tuple(places[word] for word in linked.split("+")) for _, linked in words)
-    return Adverb(german, " ".join(word for word, _ in words), links)
+    return Adverb(german, " ".join(word for word, _ in words), links, **fields)
 
 
 @dataclass(frozen=True)
@@ -206,45 +197,19 @@ class Negation(Lexeme):
         return tuple(self.german.split())
 
 
-NOUNS = tuple(Noun(**row) for row in _lexemes("nouns"))
-ADJECTIVES = tuple(Adjective(**row) for row in _lexemes("adjectives"))
-_VERBS = [Verb(**row) for row in _lexemes("verbs")]
+NOUNS = tuple(Noun(**row) for row in _rows("nouns"))
+ADJECTIVES = tuple(Adjective(**row) for row in _rows("adjectives"))
+*_VERBS, COPULA, WISH_VERB = (Verb(**row) for row in _rows("verbs"))
 VERBS = tuple(each for each in _VERBS if "before-dass" not in each.traits)
 CLAUSE_VERBS = tuple(each for each in _VERBS if "before-dass" in each.traits)
+*MODALS, WISH_MODAL = (Modal(**row) for row in _rows("modals"))  # a wish has an object and no infinitive
+_, SHOULD, WILL, _, MUST, _ = MODALS
 
 LIVING = ("person", "animal")
 WITHOUT_ARTICLE = {"language", "game", "music", "need"}  # kinds of nouns
-
 AUXILIARIES = {"haben": "habe hat haben hast", "sein": "bin ist sind bist"}
-COPULA = Verb("sein", "bin ist", "gewesen", "haben", "be is was been", "", "", frozenset({"no-place"}))
-WISH_VERB = Verb(
-    "möchten",
-    "möchte möchte",
-    "gemocht",
-    "haben",
-    "like likes liked liked",
-    "drink food text thing",
-    "acc",
-    frozenset({"no-place"}),
-)
 
-WILL = Modal("werde wird werden wirst", "will", "will not")
-SHOULD = Modal("soll soll sollen sollst", "should", "should not")
-MUST = Modal("muss muss müssen musst", "have to/has to", "do not have to/does not have to")
-MODALS = (
-    Modal("kann kann können kannst", "can", "cannot"),
-    SHOULD,
-    WILL,
-    Modal("will will wollen willst", "want to/wants to", "do not want to/does not want to"),
-    MUST,
-    Modal("möchte möchte möchten möchtest", "would like to", "would not like to"),
-)
-WISH_MODAL = Modal(
-    "möchte möchte möchten möchtest", "would like", "do not want/does not want"
-)  # with an object and no infinitive
-
-_ADVERBIALS = [(row["group"], aligned(row["german"], row["english"])) for row in read_table(TABLES / "adverbials.tsv")]
-ADVERBIALS = tuple(each for _, each in _ADVERBIALS)
+ADVERBIALS = tuple(aligned(**row | {"weight": int(row["weight"])}) for row in _rows("adverbials"))
 
 
 def _adverbs(*german: str) -> tuple[Adverb, ...]:
@@ -252,7 +217,7 @@ def _adverbs(*german: str) -> tuple[Adverb, ...]:
 
 
 def _group(name: str) -> tuple[Adverb, ...]:
-    return tuple(each for group, each in _ADVERBIALS if group == name)
+    return tuple(each for each in ADVERBIALS if each.group == name)
 
 
 TODAY, NOW, TOMORROW, YESTERDAY = _adverbs("heute", "jetzt", "morgen", "gestern")
@@ -267,22 +232,26 @@ WALKS = (*_group("walk"), *_group("walk-or-ride"))
 RIDES = (*_group("ride"), *_group("walk-or-ride"))
 NICHT, KEIN = Negation("nicht"), Negation("kein keine keinen")
 
-SUBJECTS = (("ich", "i", ICH), ("er", "he", ER), ("sie", "she", ER), ("wir", "we", WIR),
-            ("sie", "they", WIR), ("du", "you", DU))  # fmt: skip
-ASKED = (("du", "you", DU), ("Sie", "you", WIR), ("er", "he", ER), ("sie", "she", ER), ("wir", "we", WIR))
-IT = (("es", "it", ER),)
-THAT_THING = (("das", "that", ER),)
-OF_THINGS: dict[Case, dict[Gender, tuple[str, str, int]]] = {  # sie as an object could be people: left out
+
+Pronoun = tuple[str, str, int]  # German, English and person
+
+
+def _pronouns(use: str) -> tuple[Pronoun, ...]:
+    persons = {"ich": ICH, "er": ER, "wir": WIR, "du": DU}
+    rows = [row for row in _rows("pronouns") if row["use"] == use]
+    return tuple((row["german"], row["english"], persons[row["person"]]) for row in rows)
+
+
+SUBJECTS, ASKED, IT, THAT_THING, WHO_ASKED = map(_pronouns, ("subject", "asked", "weather", "that", "who"))
+OBJECTS: dict[Case, tuple[Pronoun, ...]] = {  # sie and ihr could be several people: left out
+    "acc": _pronouns("acc"),
+    "dat": _pronouns("dat"),
+}
+OF_THINGS: dict[Case, dict[Gender, Pronoun]] = {  # sie as an object could be people: left out
     "nom": {"m": ("er", "it", ER), "f": ("sie", "it", ER), "n": ("es", "it", ER), "pl": ("sie", "they", WIR)},
     "acc": {"m": ("ihn", "it", ER), "n": ("es", "it", ER)},
 }
 MASCULINE = ("er", "ihn", "ihm")  # singular pronouns of men
-OBJECTS: dict[Case, tuple[tuple[str, str, int], ...]] = {  # sie and ihr could be several people: left out
-    "acc": (("mich", "me", ICH), ("ihn", "him", ER), ("uns", "us", WIR),
-            ("dich", "you", DU)),
-    "dat": (("mir", "me", ICH), ("ihm", "him", ER), ("uns", "us", WIR),
-            ("dir", "you", DU)),
-}  # fmt: skip
 
 
 def unsuitable_determiners(noun: Noun) -> tuple[str, ...]:
@@ -303,23 +272,19 @@ def can_be_object_of(subject: int, other: int) -> bool:
     return subject != other and {subject, other} != {ICH, WIR}
 
 
-THE: dict[Case, dict[Gender, str]] = {
-    "nom": {"m": "der", "f": "die", "n": "das", "pl": "die"},
-    "acc": {"m": "den", "f": "die", "n": "das", "pl": "die"},
-    "dat": {"m": "dem", "f": "der", "n": "dem"},
-}
-A: dict[Case, dict[Gender, str]] = {  # endings of ein, mein and kein
-    "nom": {"m": "", "f": "e", "n": "", "pl": "e"},
-    "acc": {"m": "en", "f": "e", "n": "", "pl": "e"},
-    "dat": {"m": "em", "f": "er", "n": "em"},
-}
+def _declension(word: str) -> dict[Case, dict[Gender, str]]:
+    """Case -> gender -> the form, or the ending, of a word of the table."""
+    rows = [row for row in _rows("declensions") if row["word"] == word]
+    return {row["case"]: {gender: row[gender] for gender in get_args(Gender)} for row in rows}
+
+
+THE, A = _declension("der"), _declension("ein")  # A: the endings of ein, mein, dein and kein
+_AFTER_THE, _AFTER_A = _declension("adjective after der"), _declension("adjective after ein")
+_ALONE = _declension("adjective alone")
 NUMBERS = {"zwei": "two", "drei": "three", "vier": "four", "fünf": "five", "sechs": "six", "zehn": "ten"}
 
 
 def adjective_ending(determiner: str, case: Case, gender: Gender) -> str:
     """The ending after der, after ein, mein, dein or kein, after a number, or with nothing before the adjective."""
-    if determiner in ("ein", "mein", "dein", "kein", "") and gender != "pl" and case != "dat":
-        return {"m": "er" if case == "nom" else "en", "f": "e", "n": "es"}[gender]
-    if determiner == "der" and gender != "pl" and case != "dat":
-        return "en" if (case, gender) == ("acc", "m") else "e"
-    return "en" if determiner in ("der", "ein", "mein", "dein", "kein") else "e"
+    after = {"": _ALONE, "der": _AFTER_THE} | dict.fromkeys(NUMBERS, _ALONE)
+    return after.get(determiner, _AFTER_A)[case][gender]

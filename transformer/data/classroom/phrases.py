@@ -66,7 +66,7 @@ def choose_noun_phrase(
     chooser.together(de)
     return Phrase(
         de,
-        [EnglishWord(each, (word,)) for word, english in words for each in english.split("·")],
+        [EnglishWord(each, (word,)) for word, english in words for each in english.split()],
         WIR if plural else ER,
         can_be_fronted=determiner in ("der", "mein", "dein"),
         case_is_clear=gender == "m" or case == "dat",

@@ -1,131 +1,158 @@
-"""The German verbs of a clause, and the English ones that translate them."""
+"""What a clause says, and its verbs: the German ones, and the English ones that translate them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from . import lexicon as lex
 from .choosing import Chooser, EnglishWord, GermanWord
 from .lexicon import ER, Adjective, Adverb, Modal, Verb
 from .phrases import Phrase
 
+Adverbial = tuple[list[GermanWord], list[EnglishWord]]
+
 
 @dataclass
-class Verbs:
-    """The German verbs of a clause: the finite one, and what stands at the clause's end."""
+class Parts:
+    """The chosen content of a clause and its adverbials in both languages, not yet in order."""
 
-    finite: GermanWord
-    end: list[GermanWord]
+    verb: Verb
+    subject: Phrase
+    predicate: Adjective | None = None
+    tense: str = "present"
+    asked: Adverb | None = None  # the question word
+    is_question: bool = False
+    is_subordinate: bool = False
+    modal: Modal | None = None
+    finite: GermanWord = field(init=False)
+    end: list[GermanWord] = field(init=False)  # the verb that ends the clause
+    objects: list[Phrase] = field(default_factory=list)
+    time: Adverb | None = None
+    nicht: list[GermanWord] = field(default_factory=list)
+    when: Adverbial = ([], [])
+    gladly: list[GermanWord] = field(default_factory=list)
+    where: Adverbial = ([], [])
+    very: Adverbial = ([], [])
+
+    @property
+    def is_inverted(self) -> bool:
+        return self.is_question and self.asked is not lex.WHO
+
+    @property
+    def is_third(self) -> bool:
+        """Whether the English verb is in the third person singular."""
+        return self.subject.person == ER
+
+    @property
+    def negator(self) -> GermanWord | None:
+        return next((each.kein for each in self.objects if each.kein), None) or next(iter(self.nicht), None)
+
+    @property
+    def doing(self) -> list[GermanWord]:
+        """All German verbs."""
+        return [self.finite, *self.end]
 
 
-def german_verbs(
-    chooser: Chooser,
-    tense: str,
-    verb: Verb,
-    person: int,
-    modal: Modal | None,
-    predicate: Adjective | None,
-    subordinate: bool,
-) -> Verbs:
-    """Chosen before objects and adverbs, so that parsing fails early. A particle ends a main clause."""
-    if modal:
-        finite, end = modal.finite.split()[person], "" if verb is lex.WISH_VERB else verb.infinitive
-    elif tense == "perfect":
+def choose_german_verbs(chooser: Chooser, parts: Parts) -> None:
+    """Before objects and adverbs, so that parsing fails early. A particle ends a main clause."""
+    verb, person = parts.verb, parts.subject.person
+    if parts.modal:
+        finite, end = parts.modal.finite.split()[person], "" if verb is lex.WISH_VERB else verb.infinitive
+    elif parts.tense == "perfect":
         finite, end = lex.AUXILIARIES[verb.auxiliary].split()[person], verb.participle
     elif verb is lex.COPULA:
-        finite, end = lex.AUXILIARIES["sein"].split()[person], predicate.base if predicate else ""
-    elif subordinate:
+        finite, end = lex.AUXILIARIES["sein"].split()[person], parts.predicate.base if parts.predicate else ""
+    elif parts.is_subordinate:
         finite, end = verb.particle + verb.present(person), ""
     else:
         finite, end = verb.present(person), verb.particle
-    return Verbs(chooser.word(finite), [chooser.word(end)] if end else [])
+    parts.finite = chooser.word(finite)
+    parts.end = [chooser.word(end)] if end else []
 
 
-def english_modal(
-    modal: Modal, verb: Verb, verbs: Verbs, subject: Phrase, negator: GermanWord | None, is_inverted: bool
-) -> list[EnglishWord]:
+def english_verbs(parts: Parts) -> list[EnglishWord]:
+    """The verbs, with their "not" and what follows "is"."""
+    if parts.verb is lex.COPULA:
+        described = [*parts.very[1], EnglishWord(parts.predicate.english, parts.end)] if parts.predicate else []
+        return [EnglishWord(_be(parts), (parts.finite,)), *_not(parts), *described]
+    if parts.modal:
+        return _modal(parts, parts.modal)
+    if parts.tense == "perfect":
+        return _perfect(parts)
+    return _liking(parts) if parts.gladly else _present(parts)
+
+
+def _modal(parts: Parts, modal: Modal) -> list[EnglishWord]:
     """ "can drink", "does not want to drink"; without a second verb "would like". In a question the helper is first."""
-    if is_inverted and modal.english.startswith(("want", "have")):
-        do, *want, to = modal.negated.replace("not ", "").split("/")[-1 if subject.person == ER else 0].split()
+    number, negator = -1 if parts.is_third else 0, parts.negator
+    if parts.is_inverted and modal.english.startswith(("want", "have")):
+        do, *want, to = modal.negated.replace("not ", "").split("/")[number].split()
         return [
             EnglishWord(do),
-            *_english_words(" ".join(want), [verbs.finite]),
-            EnglishWord(to, (), (verbs.finite, *verbs.end)),
-            *_english_words(verb.base, verbs.end),
+            *_words(" ".join(want), [parts.finite]),
+            EnglishWord(to, (), parts.doing),
+            *_words(parts.verb.base, parts.end),
         ]
-    english = (modal.negated if negator else modal.english).split("/")[-1 if subject.person == ER else 0]
-    en = _english_words(english, [verbs.finite])
+    en = _words((modal.negated if negator else modal.english).split("/")[number], [parts.finite])
     if negator:
         for word in en:
             if word.text == "cannot":
-                word.sure = (verbs.finite, negator)
+                word.sure = (parts.finite, negator)
             elif word.text == "not":
                 word.sure = (negator,)
             elif word.text in ("do", "does") and word is en[0]:  # "not" needs it, and it has the verb's person
-                word.sure, word.possible = (negator,), (verbs.finite,)
-    if not verbs.end:
+                word.sure, word.possible = (negator,), (parts.finite,)
+    if not parts.end:
         return en
     if en[-1].text == "to":  # it may belong to "want" or to "drink"
-        en[-1] = EnglishWord("to", (), (verbs.finite, *verbs.end))
-    return [*en, *_english_words(verb.base, verbs.end)]
+        en[-1] = EnglishWord("to", (), parts.doing)
+    return [*en, *_words(parts.verb.base, parts.end)]
 
 
-def english_perfect(
-    verb: Verb, verbs: Verbs, subject: Phrase, negator: GermanWord | None, time: Adverb | None, is_inverted: bool
-) -> list[EnglishWord]:
+def _perfect(parts: Parts) -> list[EnglishWord]:
     """ "has drunk"; with yesterday "drank", which the German auxiliary is a possible link of."""
-    if time != lex.YESTERDAY:
-        have = EnglishWord("has" if subject.person == ER else "have", (verbs.finite,))
-        return [have, *english_not(negator), *_english_words(verb.past_participle, verbs.end)]
-    if negator or is_inverted:
-        did = EnglishWord("did", (negator,), (verbs.finite,)) if negator else EnglishWord("did")
-        return [did, *english_not(negator), *_english_words(verb.base, verbs.end, () if negator else [verbs.finite])]
-    return _english_words(verb.past, verbs.end, [verbs.finite])
+    verb, negator, auxiliary = parts.verb, parts.negator, (parts.finite,)
+    if parts.time != lex.YESTERDAY:
+        have = EnglishWord("has" if parts.is_third else "have", auxiliary)
+        return [have, *_not(parts), *_words(verb.past_participle, parts.end)]
+    if negator:
+        return [EnglishWord("did", (negator,), auxiliary), *_not(parts), *_words(verb.base, parts.end)]
+    if parts.is_inverted:
+        return [EnglishWord("did"), *_words(verb.base, parts.end, auxiliary)]
+    return _words(verb.past, parts.end, auxiliary)
 
 
-def english_present(
-    verb: Verb,
-    verbs: Verbs,
-    subject: Phrase,
-    negator: GermanWord | None,
-    tomorrow: list[GermanWord],
-    is_progressive: bool,
-    is_inverted: bool = False,
-) -> list[EnglishWord]:
+def _present(parts: Parts) -> list[EnglishWord]:
     """ "is drinking", "drinks", "does not drink"; with tomorrow "will drink"."""
-    doing = [verbs.finite, *verbs.end]
-    if tomorrow:
-        will = EnglishWord("will", (), [*doing, *tomorrow])
-        return [will, *english_not(negator), *_english_words(verb.base, doing)]
-    if is_progressive:
-        be = EnglishWord(english_be(verbs, subject).text, (), doing)
-        return [be, *english_not(negator), *_english_words(verb.progressive, doing)]
-    if negator or is_inverted:
-        return [_do(verbs, subject, negator), *english_not(negator), *_english_words(verb.base, doing)]
-    return _english_words(verb.third if subject.person == ER else verb.base, doing)
+    verb, negator, doing = parts.verb, parts.negator, parts.doing
+    if parts.time == lex.TOMORROW:
+        return [EnglishWord("will", (), [*doing, *parts.when[0]]), *_not(parts), *_words(verb.base, doing)]
+    is_habit = parts.time is not None and "habit" in parts.time.traits  # without one, the present is this moment
+    if "no-progressive" not in verb.traits and not is_habit:
+        return [EnglishWord(_be(parts), (), doing), *_not(parts), *_words(verb.progressive, doing)]
+    if negator or parts.is_inverted:
+        return [_do(parts, negator), *_not(parts), *_words(verb.base, doing)]
+    return _words(verb.third if parts.is_third else verb.base, doing)
 
 
-def english_liking(
-    verb: Verb, verbs: Verbs, subject: Phrase, gladly: list[GermanWord], is_inverted: bool
-) -> list[EnglishWord]:
+def _liking(parts: Parts) -> list[EnglishWord]:
     """ "likes to drink" """
-    like = EnglishWord("likes" if subject.person == ER and not is_inverted else "like", gladly)
-    do = [_do(verbs, subject, None)] if is_inverted else []
-    doing = [verbs.finite, *verbs.end]
-    return [*do, like, EnglishWord("to", (), [*gladly, *doing]), *_english_words(verb.base, doing)]
+    like = EnglishWord("likes" if parts.is_third and not parts.is_inverted else "like", parts.gladly)
+    do = [_do(parts, None)] if parts.is_inverted else []
+    return [*do, like, EnglishWord("to", (), [*parts.gladly, *parts.doing]), *_words(parts.verb.base, parts.doing)]
 
 
-def _do(verbs: Verbs, subject: Phrase, negator: GermanWord | None) -> EnglishWord:
-    text = "does" if subject.person == ER else "do"
+def _do(parts: Parts, negator: GermanWord | None) -> EnglishWord:
+    text = "does" if parts.is_third else "do"
     return EnglishWord(text, (negator,)) if negator else EnglishWord(text)  # a question's translates nothing
 
 
-def _english_words(words: str, sure: Sequence[GermanWord], possible: Sequence[GermanWord] = ()) -> list[EnglishWord]:
+def _words(words: str, sure: Sequence[GermanWord], possible: Sequence[GermanWord] = ()) -> list[EnglishWord]:
     return [EnglishWord(text, sure, possible) for text in words.split()]
 
 
-def english_be(verbs: Verbs, subject: Phrase) -> EnglishWord:
-    return EnglishWord(("am", "is", "are", "are")[subject.person], (verbs.finite,))
+def _be(parts: Parts) -> str:
+    return ("am", "is", "are", "are")[parts.subject.person]
 
 
-def english_not(negator: GermanWord | None) -> list[EnglishWord]:
-    return [EnglishWord("not", (negator,))] if negator else []
+def _not(parts: Parts) -> list[EnglishWord]:
+    return [EnglishWord("not", (parts.negator,))] if parts.negator else []
