@@ -2,14 +2,3 @@
 
 from .head_ablation import AblationSweep, HeadAblation, ablate_cross_attention, ablate_every_head
 from .run_comparison import Comparison, MapDifference, StepPair, compare
-
-__all__ = [
-    "AblationSweep",
-    "Comparison",
-    "HeadAblation",
-    "MapDifference",
-    "StepPair",
-    "ablate_cross_attention",
-    "ablate_every_head",
-    "compare",
-]

@@ -70,7 +70,8 @@ def search(
         unusual: sentences for beam search, which finds what greedy decoding does where the model is sure of each word.
     """
     right = [run for sentence, wanted in sentences if (run := translator.translate(sentence)).text == wanted]
-    unsure = sorted(translator.translate_many(unusual), key=_sureness)[:UNSURE]
+    unusual_runs = translator.translate_many(unusual)
+    unsure = sorted(unusual_runs, key=lambda run: run.log_probability / len(run.steps))[:UNSURE]
     best: dict[str, tuple[float, Experiment]] = {}
     for name, look in SEARCHES.items():
         for run in unsure if name == "beam" else right:
@@ -102,11 +103,6 @@ def _replaced(sentence: str) -> Iterator[str]:
     for (i, word), group in product(enumerate(words), REPLACED):
         if word in group:
             yield from (" ".join([*words[:i], other, *words[i + 1 :]]) for other in group if other != word)
-
-
-def _sureness(run: Translation) -> float:
-    """Mean log-probability of a word."""
-    return run.log_probability / len(run.steps)
 
 
 def shipped(checkpoint: str) -> dict[str, Experiment]:

@@ -211,9 +211,7 @@ def ablations(checkpoint: Checkpoint, data: Batch, most: int | None = None) -> I
     model = checkpoint.model
     config = model.config
     data = data.to(model.positions.device)
-    order = (
-        (data.tgt_out != config.pad_id).sum(dim=1).argsort()
-    )  # sentences of similar length together, to save padding
+    order = (data.tgt_out != config.pad_id).sum(dim=1).argsort()  # similar lengths together, to save padding
     lengths = data.src.size(1), data.target_length
     rows = max(1, min(CELLS // sum(lengths), _rows_at_once(config, max(lengths))))
     every: list[Head | None] = [None, *(head for kind in ORDER for head in _every_head(config, kind))]

@@ -73,9 +73,7 @@ def compare(baseline: Translation, modified: Translation) -> Comparison:
 def _step(baseline: Translation, modified: Translation, t: int) -> StepPair:
     one = baseline.steps[t] if t < len(baseline.steps) else None
     two = modified.steps[t] if t < len(modified.steps) else None
-    new_probability = None
-    if one and two:
-        new_probability = two.candidates.probability_of(one.token)
+    new_probability = two.candidates.probability_of(one.token) if one and two else None
     return StepPair(one, two, baseline.output[:t] == modified.output[:t], new_probability)
 
 

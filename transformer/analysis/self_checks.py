@@ -49,17 +49,14 @@ def check(translator: Translator, run: Translation) -> list[Check]:
         Check("rows", _largest([m.weights.sum(axis=-1)[:, m.allowed.any(axis=-1)] - 1 for m in maps]), 1e-5),
         Check("masked", _largest([m.weights[:, ~m.allowed] for m in maps]), 0.0),
     ]
-    limit = LIMIT * max(1.0, _largest_score(seen) / LARGE_SCORE)
+    largest_score = max(float(value.abs().max()) for name, value in seen.items() if name.endswith(".scores"))
+    limit = LIMIT * max(1.0, largest_score / LARGE_SCORE)
     changed = translator.probe(run.interventions) is not None
     if all(not np.triu(m.allowed, 1).any() for m in run.attention.decoder):
         checks.append(Check("steps" if changed else "cached", _from_a_full_pass(translator, run, maps, seen), limit))
     if not changed:
         checks.append(Check("torch", _from_torch(translator, run, seen), limit))
     return checks
-
-
-def _largest_score(seen: dict[str, Tensor]) -> float:
-    return max(float(value.abs().max()) for name, value in seen.items() if name.endswith(".scores"))
 
 
 def _from_torch(translator: Translator, run: Translation, seen: dict[str, Tensor]) -> float:

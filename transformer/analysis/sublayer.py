@@ -107,79 +107,56 @@ def inspect_sublayer(translator: Translator, run: Translation, kind: Kind, layer
     Raises:
         ValueError: there is no such layer.
     """
-    model = translator.checkpoint.model
+    model, seen = translator.checkpoint.model, record(translator, run)
     stack, sublayer, n, last = LOCATIONS[kind]
-    owner = _layer(model, kind, layer)
-    values = _LayerValues(record(translator, run), owner, stack, layer, last, model.config.norm_first)
+    owner, norm_first = _layer(model, kind, layer), model.config.norm_first
+    left = "sum" if norm_first else "norm"  # the name of what a sublayer leaves behind
+
+    def of(name: str) -> np.ndarray:
+        return read_only(seen[f"{stack}.{layer}.{name}"][0])
+
+    def joined(n: int, prefix: str) -> dict[str, np.ndarray]:
+        """The input, the residual connection and the LayerNorm of the n-th sublayer."""
+        norm: torch.nn.LayerNorm = getattr(owner, f"norm{n}")
+        before = f"{stack}.{layer - 1}.{left}{last}" if layer else f"{stack}.input"
+        # Of the residual stream, whether or not an intervention drops it.
+        stream = of(f"{left}{n - 1}") if n > 1 else read_only(seen[before][0])
+        values = {
+            "input": of(f"norm{n}") if norm_first else stream,
+            "residual": of(f"residual{n}"),
+            "sum": of(f"sum{n}"),
+            "norm_input": stream if norm_first else of(f"sum{n}"),
+            "norm": of(f"norm{n}"),
+            "norm_weight": read_only(norm.weight.detach()),
+            "norm_bias": read_only(norm.bias.detach()),
+        }
+        return {prefix + name: value for name, value in values.items()}
+
+    attention = joined(n, "")
+    x = attention.pop("input")
     queries = run.source if kind == "encoder" else run.decoder_input
     keys = run.decoder_input if kind == "decoder" else run.source
-    allowed = values.seen[f"{stack}.{layer}.{sublayer}.mask"][0, 0].expand(len(queries), len(keys)).cpu().numpy().copy()
+    allowed = seen[f"{stack}.{layer}.{sublayer}.mask"][0, 0].expand(len(queries), len(keys)).cpu().numpy().copy()
     allowed.flags.writeable = False
-    x = values.read_by(n)
     parts = ("q", "k", "v", "scores", "weights", "head_output", "output")
     return SublayerValues(
         kind=kind,
         layer=layer,
         queries=queries,
         keys=keys,
-        norm_first=model.config.norm_first,
+        norm_first=norm_first,
         head_dim=model.config.head_dim,
         norm_eps=getattr(owner, f"norm{n}").eps,
         x=x,
-        memory=read_only(values.seen["encoder.output"][0]) if kind == "cross" else x,
+        memory=read_only(seen["encoder.output"][0]) if kind == "cross" else x,
         allowed=allowed,
-        **{part: values.of(f"{sublayer}.{part}") for part in parts},
-        **values.joined(n, ""),
-        ff_input=values.read_by(last),
-        ff_hidden=values.of("feed_forward.hidden"),
-        ff_output=values.of("feed_forward.output"),
-        **values.joined(last, "ff_"),
-        layer_output=values.of(f"{values.left}{last}"),
+        **{part: of(f"{sublayer}.{part}") for part in parts},
+        **attention,
+        **joined(last, "ff_"),
+        ff_hidden=of("feed_forward.hidden"),
+        ff_output=of("feed_forward.output"),
+        layer_output=of(f"{left}{last}"),
     )
-
-
-@dataclass
-class _LayerValues:
-    """One layer's intermediates from a recorder. Its sublayers count from 1; the last is the feed-forward network."""
-
-    seen: dict[str, torch.Tensor]
-    owner: torch.nn.Module
-    stack: str
-    layer: int
-    last: int
-    norm_first: bool
-
-    @property
-    def left(self) -> str:
-        """The name of what a sublayer leaves behind."""
-        return "sum" if self.norm_first else "norm"
-
-    def of(self, name: str) -> np.ndarray:
-        return read_only(self.seen[f"{self.stack}.{self.layer}.{name}"][0])
-
-    def stream(self, n: int) -> np.ndarray:
-        """The residual stream before the n-th sublayer, whether or not an intervention drops it."""
-        if n > 1:
-            return self.of(f"{self.left}{n - 1}")
-        before = f"{self.stack}.{self.layer - 1}.{self.left}{self.last}" if self.layer else f"{self.stack}.input"
-        return read_only(self.seen[before][0])
-
-    def read_by(self, n: int) -> np.ndarray:
-        """The input of the n-th sublayer."""
-        return self.of(f"norm{n}") if self.norm_first else self.stream(n)
-
-    def joined(self, n: int, prefix: str) -> dict[str, np.ndarray]:
-        """The residual connection and the LayerNorm of the n-th sublayer."""
-        norm: torch.nn.LayerNorm = getattr(self.owner, f"norm{n}")
-        values = {
-            "residual": self.of(f"residual{n}"),
-            "sum": self.of(f"sum{n}"),
-            "norm_input": self.stream(n) if self.norm_first else self.of(f"sum{n}"),
-            "norm": self.of(f"norm{n}"),
-            "norm_weight": read_only(norm.weight.detach()),
-            "norm_bias": read_only(norm.bias.detach()),
-        }
-        return {prefix + name: value for name, value in values.items()}
 
 
 def residual_stream(translator: Translator, run: Translation) -> dict[str, np.ndarray]:

@@ -5,7 +5,7 @@ S source, t decoder inputs so far, L layers, H heads, V target vocabulary.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeVar
 
@@ -28,15 +28,15 @@ class Step:
     cross_attention: Tensor  # (L, H, S), the newest row of every cross-attention
 
 
-def evaluating(model: torch.nn.Module) -> AbstractContextManager[None]:
-    """Evaluation mode without gradients inside the block; afterwards every module is back in its mode."""
-    return _evaluating(list(model.modules()))
-
-
 @contextmanager
-def _evaluating(parts: Sequence[torch.nn.Module]) -> Iterator[None]:
-    """`evaluating` with the modules already listed: listing them at every step costs more than the switch."""
-    training = [part for part in parts if part.training]
+def evaluating(model: torch.nn.Module | Sequence[torch.nn.Module]) -> Iterator[None]:
+    """Evaluation mode without gradients inside the block; afterwards every module is back in its mode.
+
+    Args:
+        model: or all its modules: listing them at every step costs more than the switch.
+    """
+    modules = model.modules() if isinstance(model, torch.nn.Module) else model
+    training = [part for part in modules if part.training]
     for part in training:
         part.training = False
     try:
@@ -165,12 +165,12 @@ def decode(
     """
     if src.size(0) != 1:
         raise ValueError(f"src holds {src.size(0)} sentences; decode takes 1, greedy_batch takes many")
-    parts = list(model.modules())
-    with _evaluating(parts):
+    modules = list(model.modules())
+    with evaluating(modules):
         encoded, cache = model.encode(src, need_weights=False, probe=probe), model.start_cache()
     unread = [start_id]
     for t in range(max_steps):
-        with _evaluating(parts):  # entered at each step, so that the caller's code runs outside it
+        with evaluating(modules):  # entered at each step, so that the caller's code runs outside it
             cache = cache if use_cache else model.start_cache()
             out = model.decode_step(src.new_tensor([unread]), encoded, cache, probe=probe)
             assert out.self_attention is not None
@@ -191,17 +191,7 @@ def decode(
         unread = [token] if use_cache else [*unread, token]
 
 
-def greedy_decode(
-    model: Transformer,
-    src: Tensor,
-    start_id: int,
-    end_id: int,
-    max_steps: int,
-    probe: Probe | None = None,
-    forced: Sequence[int | None] = (),
-) -> Iterator[Step]:
-    """Greedy decoding (§3.1); arguments, steps and errors as in `decode`."""
-    return decode(model, src, start_id, end_id, max_steps, probe, forced)
+greedy_decode = decode  # which takes the most likely token at each step (§3.1), unless it is told otherwise
 
 
 def greedy_batch(

@@ -24,9 +24,8 @@ MAX_WORD = 40  # characters
 Index = Annotated[int, Strict(), Ge(0), Lt(2**63)]
 Heads = Annotated[tuple[Index, ...], Len(1), AfterValidator(lambda heads: tuple(sorted(set(heads))))]
 Word = Annotated[str, Strict(), Len(1, MAX_WORD)]
-NOT_COUNTED = {
-    "counted": False
-}  # an integer that a link writes unchanged; others count from 0 here and from 1 in a link
+# Of an integer that a link writes unchanged; others count from 0 here and from 1 in a link.
+NOT_COUNTED = {"counted": False}
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))

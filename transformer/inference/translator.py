@@ -209,9 +209,9 @@ class Translation:
         source, decoder_input, output = self.source, self.decoder_input, self.output
         if not self.in_pieces:
             return tuple(Words(tuple(range(len(each))), each) for each in (source, decoder_input, output))  # type: ignore[return-value]
-        said = words_of(output)
-        read = (0, *(1 + word for word in said.of[:-1]))  # as they are said, whatever the last one lacks
-        return words_of(source, self.typed), Words(read, names_of(decoder_input, read)), said
+        written = words_of(output)
+        read = (0, *(1 + word for word in written.of[:-1]))  # as they are written, whatever the last one lacks
+        return words_of(source, self.typed), Words(read, names_of(decoder_input, read)), written
 
     def attention_of_words(self) -> AttentionMaps:
         """Every map from words to words: to a word the sum over its pieces, from a word the mean."""
@@ -480,18 +480,8 @@ class Translator:
             raise ValueError(f"The length penalty is {' or '.join(get_args(Penalty))}.")
         checkpoint, vocab = self.checkpoint, self.checkpoint.tgt_vocab
         src = torch.tensor([self._source_ids(sentence)], device=self.device)
-        start, end = vocab.ids[START], vocab.ids[END]
-        found = beam_search(
-            checkpoint.model,
-            src,
-            start,
-            end,
-            checkpoint.output_limit,
-            width,
-            alpha,
-            penalty,
-            checkpoint.forces_end,
-        )
+        start, end, limit = vocab.ids[START], vocab.ids[END], checkpoint.output_limit
+        found = beam_search(checkpoint.model, src, start, end, limit, width, alpha, penalty, checkpoint.forces_end)
         branches = (Hypothesis(**vars(one) | {"token": vocab.tokens[one.token]}) for one in found.hypotheses)
         return BeamTree(vocab.decode(found.output(found.best)), tuple(branches), found.best)
 

@@ -7,5 +7,3 @@ from .training import TRAINING_MISTAKES
 MISTAKES: dict[str, TrainingMistake | DecodingMistake] = {
     mistake.name: mistake for mistake in (*TRAINING_MISTAKES, *DECODING_MISTAKES)
 }
-
-__all__ = ["MISTAKES", "DecodingMistake", "Learned", "Learning", "Mistake", "Side", "Symptom", "TrainingMistake"]

@@ -23,7 +23,7 @@ from ..inference.translator import Translation, Translator
 from ..network.model import Transformer
 from ..network.probe import Probe, Recorder
 from ..network.rng import rng_lock
-from .mistake import Side, Symptom, decoding_mistake
+from .mistake import DecodingMistake, Side, Symptom
 
 MAX_PADDING = 11  # positions that a batch of similar lengths fills up
 MAX_AFTER_END = 40  # tokens
@@ -45,7 +45,7 @@ def _most(score: np.ndarray) -> tuple[int, int]:
     return int(layer), int(head)
 
 
-@decoding_mistake(
+@DecodingMistake.shown_by(
     right="mask = (tgt != PAD)[:, None, None, :] & causal  # key columns",
     wrong="mask = (tgt != PAD)[:, None, :, None] & causal  # query rows",
     distractors=("causal_mask", "cross_padding", "norm_in_forward"),
@@ -107,7 +107,7 @@ def _one_padding_column(drawn: AttentionMap) -> AttentionMap:
     return replace(drawn, key_tokens=keys, weights=weights, allowed=drawn.allowed[:, : words + 1])
 
 
-@decoding_mistake(
+@DecodingMistake.shown_by(
     right="x, weights = self.cross_attn(x, memory, memory, mask=src_padding_mask)",
     wrong="x, weights = self.cross_attn(x, memory, memory)",
     distractors=("rank_collapse", "padding_rows", "axes_swapped"),
@@ -144,7 +144,7 @@ def cross_padding(translator: Translator, sentence: str) -> Symptom:
     return Symptom(side(padded.translate(sentence)), side(forgotten), sentence, head=head)
 
 
-@decoding_mistake(
+@DecodingMistake.shown_by(
     right="model.eval()\nwith torch.no_grad():\n    print(translate(model, sentence))",
     wrong="with torch.no_grad():\n    print(translate(model, sentence))",
     distractors=("causal_mask", "never_stops", "positions_from_ids"),
@@ -191,7 +191,7 @@ def _tutorial_loop(model: Transformer, translator: Translator, src: Tensor) -> I
         yield output_ids[:length], distributions[:length]
 
 
-@decoding_mistake(
+@DecodingMistake.shown_by(
     right="for _ in range(max_len):\n    ...\n    if next_word == END:\n        break",
     wrong="for _ in range(max_len):\n    ...",
     distractors=("causal_mask", "padding_rows", "no_eval"),
@@ -212,7 +212,7 @@ def never_stops(translator: Translator, sentence: str) -> Symptom:
     return Symptom(right, side(-1, limit), sentence)
 
 
-@decoding_mistake(
+@DecodingMistake.shown_by(
     right="scores = q @ k.transpose(-2, -1) / math.sqrt(d_k)",
     wrong="scores = q @ k.transpose(-2, -1)",
     distractors=("rank_collapse", "after_dropout", "one_head"),
@@ -235,7 +235,7 @@ def unscaled(translator: Translator, sentence: str) -> Symptom:
     return Symptom(side(plain), side(changed), sentence, head=head)
 
 
-@decoding_mistake(
+@DecodingMistake.shown_by(
     right='ax.imshow(weights)  # (queries, keys)\nax.set_ylabel("query")\nax.set_xlabel("key")',
     wrong='ax.imshow(weights.T)\nax.set_ylabel("query")\nax.set_xlabel("key")',
     distractors=("padding_rows", "after_dropout", "one_head"),
@@ -258,7 +258,7 @@ def axes_swapped(translator: Translator, sentence: str) -> Symptom:
     return Symptom(side(right), side(wrong), sentence, head=head)
 
 
-@decoding_mistake(
+@DecodingMistake.shown_by(
     right="weights = scores.softmax(dim=-1)\nself.weights = weights\nreturn self.dropout(weights) @ v",
     wrong="weights = self.dropout(scores.softmax(dim=-1))\nself.weights = weights\nreturn weights @ v",
     distractors=("cross_padding", "unscaled", "axes_swapped"),
@@ -282,7 +282,7 @@ def after_dropout(translator: Translator, sentence: str) -> Symptom:
     return Symptom(side(right), side(wrong), sentence, head=head)
 
 
-@decoding_mistake(
+@DecodingMistake.shown_by(
     right="for layer, weights in enumerate(cross_attention):  # (heads, queries, keys)\n    show(layer, weights)",
     wrong='show("the attention", cross_attention[layer][0])',
     distractors=("rank_collapse", "axes_swapped", "after_dropout"),
@@ -304,7 +304,7 @@ def one_head(translator: Translator, sentence: str) -> Symptom:
     return Symptom(side(range(drawn.n_heads)), side(pair), sentence)
 
 
-@decoding_mistake(
+@DecodingMistake.shown_by(
     right="x = self.embedding(ids) + self.positions[: ids.size(1)]",
     wrong="x = self.embedding(ids) + self.positions[ids]",
     distractors=("causal_mask", "teacher_forced_test", "cross_padding"),
@@ -350,7 +350,7 @@ def with_fresh_norms(model: Transformer) -> Transformer:
     return fresh
 
 
-@decoding_mistake(
+@DecodingMistake.shown_by(
     right="def __init__(self, d_model):\n    self.norm = nn.LayerNorm(d_model)\n\n"
     "def forward(self, x):\n    return self.norm(x)\n\nmodel.load_state_dict(weights)",
     wrong="def forward(self, x):\n    return nn.LayerNorm(x.size(-1))(x)\n\n"

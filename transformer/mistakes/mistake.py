@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from ..inference.attention_maps import AttentionMap
 from ..inference.translator import Translator
@@ -63,12 +63,19 @@ class Mistake:
         name: stable, for links and catalogues.
         right, wrong: the lines of code that differ, in PyTorch as a tutorial has them.
         distractors: names of three mistakes whose causes are offered beside its own; none shows the same symptom.
+        run: shows it.
     """
 
     name: str
     right: str
     wrong: str
     distractors: tuple[str, str, str]
+    run: Callable[..., Any]
+
+    @classmethod
+    def shown_by(cls, **fields: Any) -> Callable[[Callable[..., Any]], Self]:
+        """Makes a mistake of the function that shows it, under its name."""
+        return lambda run: cls(name=run.__name__, run=run, **fields)
 
 
 @dataclass(frozen=True)
@@ -81,7 +88,7 @@ class DecodingMistake(Mistake):
     """
 
     run: Callable[[Translator, str], Symptom]
-    shown_on: str | None
+    shown_on: str | None = None
     kind: ClassVar[Literal["decoding"]] = "decoding"
 
 
@@ -95,17 +102,3 @@ class TrainingMistake(Mistake):
 
     run: Callable[[], Learning]
     kind: ClassVar[Literal["training"]] = "training"
-
-
-def decoding_mistake(
-    right: str, wrong: str, distractors: tuple[str, str, str], shown_on: str | None = None
-) -> Callable[[Callable[[Translator, str], Symptom]], DecodingMistake]:
-    """Makes a mistake of the function that shows it, under its name."""
-    return lambda run: DecodingMistake(run.__name__, right, wrong, distractors, run, shown_on)
-
-
-def training_mistake(
-    right: str, wrong: str, distractors: tuple[str, str, str]
-) -> Callable[[Callable[[], Learning]], TrainingMistake]:
-    """Makes a mistake of the function that trains models to show it, under its name."""
-    return lambda run: TrainingMistake(run.__name__, right, wrong, distractors, run)

@@ -20,7 +20,7 @@ from ..network.model import Transformer
 from ..network.probe import Probe
 from ..storage.checkpoint import Checkpoint
 from ..training import TrainingConfig, evaluate, measure, seeded_model, train
-from .mistake import Learned, Learning, Side, Symptom, training_mistake
+from .mistake import Learned, Learning, Side, Symptom, TrainingMistake
 
 # The least that shows what the causal mask is for: on two sentences a model learns both by heart, mask or not.
 STEPS, PAIRS, TESTED = 300, 4000, 100
@@ -65,7 +65,7 @@ def _learn_classroom(side: Literal["right", "wrong"], *, causal: bool) -> Genera
     return (yield from _learn(side, model, corpus.batch(), config, probe))
 
 
-@training_mistake(
+@TrainingMistake.shown_by(
     right="mask = padding & torch.ones(T, T, dtype=torch.bool).tril()",
     wrong="mask = padding",
     distractors=("rank_collapse", "never_stops", "positions_from_ids"),
@@ -93,7 +93,7 @@ def causal_mask() -> Learning:
     return Symptom(side(right, translations[shown]), side(wrong, translated(wrong)[shown]), *pairs[shown])
 
 
-@training_mistake(
+@TrainingMistake.shown_by(
     right="ids = [START]\nwhile ids[-1] != END:\n    ids.append(model(src, ids)[-1].argmax())",
     wrong="ids = model(src, gold).argmax(dim=-1)",
     distractors=("never_stops", "unscaled", "after_dropout"),
@@ -117,9 +117,8 @@ def teacher_forced_test() -> Learning:
 
     lost = [right - ours for ours, right in zip(hits(free), hits(forced), strict=True)]
     errors = [len(wanted) - right for right, wanted in zip(hits(forced), gold, strict=True)]
-    shown = max(
-        range(len(pairs)), key=lambda i: (errors[i] <= 1, lost[i])
-    )  # one error, and everything after it is wrong
+    # One error, and everything after it is wrong.
+    shown = max(range(len(pairs)), key=lambda i: (errors[i] <= 1, lost[i]))
     _, accuracy = measure(model, data)
     decoded = corpus.tgt_vocab.decode
     words_right = sum(hits(free)) / sum(map(len, gold))
@@ -144,7 +143,7 @@ def _toy_translator(model: Transformer) -> Translator:
     return Translator(Checkpoint(model, TOY.src_vocab, TOY.tgt_vocab, TOY.source_length, output_limit=9), "small")
 
 
-@training_mistake(
+@TrainingMistake.shown_by(
     right="nn.init.normal_(embedding.weight, std=d_model**-0.5)",
     wrong="nn.init.normal_(embedding.weight, std=d_model**-0.5)\n"
     "for module in model.modules():\n    if isinstance(module, nn.Linear):\n"
@@ -188,7 +187,7 @@ class _FreshLinear(nn.Module):
         return nn.Linear(x.size(-1), self.out_features, device=x.device, dtype=x.dtype)(x)
 
 
-@training_mistake(
+@TrainingMistake.shown_by(
     right="def __init__(self, d_model, words):\n    self.output = nn.Linear(d_model, words)\n\n"
     "def forward(self, x):\n    return self.output(x)",
     wrong="def forward(self, x):\n    return nn.Linear(x.size(-1), self.words)(x)",

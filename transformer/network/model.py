@@ -216,22 +216,17 @@ class Transformer(nn.Module):
             ValueError: ids are not (B, length) or not in their vocabulary, source and target batches differ in size, a
                 sequence is longer than max_len, or a mask is not bool or has another shape.
         """
-        _check_ids("tgt", tgt, self.config.tgt_vocab_size)
         encoded = self.encode(src, src_mask, need_weights, probe)
         if memory_mask is not None:
             encoded = replace(encoded, mask=_checked_mask("memory_mask", memory_mask, tgt.size(-1), src.size(-1)))
-        decoded = self._decode(tgt, encoded, tgt_mask, need_weights, probe)
+        decoded = self.decode_step(tgt, encoded, None, tgt_mask, need_weights, probe)
         if encoded.attention is None or decoded.self_attention is None or decoded.cross_attention is None:
             return TransformerOutput(decoded.logits, None)
         maps = Attention(encoded.attention, decoded.self_attention, decoded.cross_attention)
         return TransformerOutput(decoded.logits, maps)
 
     def encode(
-        self,
-        src: Tensor,
-        src_mask: Tensor | None = None,
-        need_weights: bool = True,
-        probe: Probe | None = None,
+        self, src: Tensor, src_mask: Tensor | None = None, need_weights: bool = True, probe: Probe | None = None
     ) -> Encoded:
         """Encode source ids (B, S); arguments and errors as in `forward`."""
         _check_ids("src", src, self.config.src_vocab_size)
@@ -251,7 +246,8 @@ class Transformer(nn.Module):
         self,
         tgt: Tensor,
         encoded: Encoded,
-        cache: DecoderCache,
+        cache: DecoderCache | None = None,
+        tgt_mask: Tensor | None = None,
         need_weights: bool = True,
         probe: Probe | None = None,
     ) -> DecoderOutput:
@@ -260,25 +256,15 @@ class Transformer(nn.Module):
         Feeding ids one by one gives the same rows as one pass over all of them.
 
         Args:
-            tgt: newest decoder input ids (B, T).
+            tgt: newest decoder input ids (B, T); without a cache, all of them.
             encoded: from `encode`, the same at every step.
             cache: from `start_cache`; this step is appended.
+            tgt_mask: as in `forward`.
 
         Raises:
             ValueError: as in `forward`.
         """
         _check_ids("tgt", tgt, self.config.tgt_vocab_size)
-        return self._decode(tgt, encoded, None, need_weights, probe, cache)
-
-    def _decode(
-        self,
-        tgt: Tensor,
-        encoded: Encoded,
-        tgt_mask: Tensor | None,
-        need_weights: bool,
-        probe: Probe | None,
-        cache: DecoderCache | None = None,
-    ) -> DecoderOutput:
         if tgt.size(0) != encoded.memory.size(0):
             raise ValueError(f"tgt holds {tgt.size(0)} sentences, but the source holds {encoded.memory.size(0)}")
         if cache and cache.ids.size(0) != tgt.size(0):

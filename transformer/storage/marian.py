@@ -41,15 +41,10 @@ OWN = "attention_bitte"  # of config.json
 ACTIVATIONS: dict[Any, Activation] = {"relu": "relu", "silu": "silu", "swish": "silu", "gelu": "gelu"}
 
 # Names of this project -> Marian's, in a layer of either stack.
+_PROJECTIONS = ("q_proj", "k_proj", "v_proj", "out_proj")
 PARTS = {
-    "self_attn.q_proj": "self_attn.q_proj",
-    "self_attn.k_proj": "self_attn.k_proj",
-    "self_attn.v_proj": "self_attn.v_proj",
-    "self_attn.out_proj": "self_attn.out_proj",
-    "cross_attn.q_proj": "encoder_attn.q_proj",
-    "cross_attn.k_proj": "encoder_attn.k_proj",
-    "cross_attn.v_proj": "encoder_attn.v_proj",
-    "cross_attn.out_proj": "encoder_attn.out_proj",
+    **{f"self_attn.{name}": f"self_attn.{name}" for name in _PROJECTIONS},
+    **{f"cross_attn.{name}": f"encoder_attn.{name}" for name in _PROJECTIONS},
     "linear1": "fc1",
     "linear2": "fc2",
     "norm1": "self_attn_layer_norm",
@@ -110,7 +105,8 @@ def load_marian(
     with reading(weights), safe_open(weights, framework="pt") as stored:
         tensors = _Tensors(stored, mapped)
         model = _model(shape, tensors, copied, suppressed)
-        tensors.check_all_read()
+        if tensors.unread:
+            raise ValueError(f"{min(tensors.unread)} has no place in this model")
     forces_end = generation.get("forced_eos_token_id") is not None
     return Checkpoint(model.to(device).eval(), source, target, **lengths, pad_source=pad_source, forces_end=forces_end)
 
@@ -319,11 +315,6 @@ class _Tensors:
             raise ValueError(f"{name} holds {tensor.dtype}, not floats")
         return tensor
 
-    def check_all_read(self) -> None:
-        """Raises ValueError where a tensor has not been read."""
-        if self.unread:
-            raise ValueError(f"{min(self.unread)} has no place in this model")
-
 
 def _model(config: TransformerConfig, tensors: _Tensors, copied: list[int], suppressed: list[int]) -> Transformer:
     """The network with these weights.
@@ -372,12 +363,8 @@ def _embeddings(
     d, added = config.d_model, len(copied)
     source, target = config.src_vocab_size - added, config.tgt_vocab_size - added
     for_source = copied if config.tie_weights else copied[:1] * added  # it never holds S
-    shared, encoder, decoder, output = (
-        "model.shared.weight",
-        "model.encoder.embed_tokens.weight",
-        "model.decoder.embed_tokens.weight",
-        "lm_head.weight",
-    )
+    shared, output = "model.shared.weight", "lm_head.weight"
+    encoder, decoder = (f"model.{stack}.embed_tokens.weight" for stack in ("encoder", "decoder"))
 
     def same(size: int, copied: list[int], *names: str) -> nn.Parameter:
         there = [name for name in names if name in tensors]

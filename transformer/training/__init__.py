@@ -3,15 +3,3 @@
 from .config import TrainingConfig
 from .loop import Progress, adam, seeded_model, train
 from .scoring import Evaluation, evaluate, measure, output_limit
-
-__all__ = [
-    "Evaluation",
-    "Progress",
-    "TrainingConfig",
-    "adam",
-    "evaluate",
-    "measure",
-    "output_limit",
-    "seeded_model",
-    "train",
-]

@@ -11,7 +11,8 @@ from ..inference.translator import MAX_CHARACTERS, Translator
 from ..storage.checkpoint import Checkpoint
 from .evaluation import Scores, scores_table
 
-FROM_UNIFORM = "*From uniform*: the largest difference of any head of"  # the next line goes on
+FROM_UNIFORM = """*From uniform*: the largest difference of any head of
+the layer from uniform attention over the allowed keys."""
 SAMPLE = 200  # held-out sentences whose maps are measured
 
 
@@ -82,64 +83,52 @@ def write_card(
     weights = sum(parameter.numel() for parameter in checkpoint.model.parameters())
     # No training chooses these two.
     config = {n: v for n, v in asdict(checkpoint.model.config).items() if n not in ("tie_output", "sinusoid")}
-    lines = [
+    paragraphs = [
         f"# {corpus.name}",
-        "",
         f"{corpus.size} sentence pairs, {weights:,} weights. Made by",
-        "",
         f"    {command}",
-        "",
-        "| | |",
-        "| --- | --- |",
-        *(f"| {name} | {value} |" for name, value in facts.items()),
-        "",
-        *(_about_scores(scores, corpus) if scores else _about_maps(corpus)),
-        "the layer from uniform attention over the allowed keys.",
-        "",
-        *_map_table(figures),
+        "\n".join(["| | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in facts.items())]),
+        *(_about_scores(scores, corpus) if scores else [_about_maps(corpus)]),
+        _map_table(figures),
     ]
     if figures.telling is not None:
         words = ", ".join(f"{target} → {source}" for target, source in corpus.deciding_words.items())
-        lines += ["", f"Largest weight of any cross-attention head on the deciding word ({words}), the smaller of the"]
-        lines += [f"sentences: {figures.telling:.2f}."]
+        paragraphs.append(
+            f"Largest weight of any cross-attention head on the deciding word ({words}), the smaller of the\n"
+            f"sentences: {figures.telling:.2f}."
+        )
     if tried:
-        lines += ["", tried.strip()]
-    lines += ["", "Configuration: " + ", ".join(f"{name} {value}" for name, value in config.items()) + ".", ""]
-    return "\n".join(lines)
+        paragraphs.append(tried.strip())
+    paragraphs.append("Configuration: " + ", ".join(f"{name} {value}" for name, value in config.items()) + ".")
+    return "\n\n".join(paragraphs) + "\n"
 
 
 def _about_scores(scores: dict[str, Scores], corpus: Corpus) -> list[str]:
     return [
         "On sentences that training never saw:",
-        "",
         corpus.about_held_out,
-        "",
-        "AER is the alignment error rate of cross-attention under teacher forcing: each target word is aligned to",
+        "AER is the alignment error rate of cross-attention under teacher forcing: each target word is aligned to\n"
         "the source word with the highest weight; 0 is perfect. `make evaluate` prints this table.",
-        "",
         scores_table(scores),
-        "",
-        f"Its maps, over the free-running decoding of {SAMPLE} of the {next(iter(scores))}. Entropy in nats;",
+        f"Its maps, over the free-running decoding of {SAMPLE} of the {next(iter(scores))}. Entropy in nats;\n"
         f"uniform attention over n words would be ln n. {FROM_UNIFORM}",
     ]
 
 
-def _about_maps(corpus: Corpus) -> list[str]:
+def _about_maps(corpus: Corpus) -> str:
     """The facts of a corpus without held-out sentences."""
     uniform = math.log(max(len(source.split()) for source, _ in corpus.pairs))
     which = "all its" if len(corpus.pairs) == corpus.size else f"its first {len(corpus.pairs)}"
-    return [
-        f"Its maps, over the free-running decoding of {which} sentences. Entropy in nats; uniform",
-        f"attention over all source words would be {uniform:.2f}. {FROM_UNIFORM}",
-    ]
+    return (
+        f"Its maps, over the free-running decoding of {which} sentences. Entropy in nats; uniform\n"
+        f"attention over all source words would be {uniform:.2f}. {FROM_UNIFORM}"
+    )
 
 
-def _map_table(figures: MapFigures) -> list[str]:
+def _map_table(figures: MapFigures) -> str:
     depth = max(map(len, figures.entropy.values()))
-    measured = {"mean entropy": figures.entropy, "from uniform": figures.from_uniform}
-    rows = ((kind, name, values[kind]) for kind in KINDS for name, values in measured.items())
-    return [
-        "| | " + " | ".join(f"layer {i}" for i in range(1, depth + 1)) + " |",
-        "| --- |" + " --- |" * depth,
-        *(f"| {kind}: {name} | " + " | ".join(f"{v:.2f}" for v in layers) + " |" for kind, name, layers in rows),
-    ]
+    lines = ["| | " + " | ".join(f"layer {i}" for i in range(1, depth + 1)) + " |", "| --- |" + " --- |" * depth]
+    for kind in KINDS:
+        for name, layers in (("mean entropy", figures.entropy[kind]), ("from uniform", figures.from_uniform[kind])):
+            lines.append(f"| {kind}: {name} | " + " | ".join(f"{value:.2f}" for value in layers) + " |")
+    return "\n".join(lines)

@@ -35,10 +35,13 @@ class NoParseError(Exception):
 
 
 class Chooser:
-    """Decides every choice of the grammar."""
+    """Makes every choice of the grammar at random."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
 
     def choose(self, options: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
-        raise NotImplementedError
+        return self.rng.choice(options) if weights is None else self.rng.choices(options, weights)[0]
 
     def word(self, spelling: str) -> GermanWord:
         return GermanWord(spelling)
@@ -61,16 +64,6 @@ class Chooser:
 
     def one_of(self, weights: Mapping[str, float]) -> str:
         return self.choose(tuple(weights), tuple(weights.values()))
-
-
-class RandomChooser(Chooser):
-    """Chooses at random."""
-
-    def __init__(self, rng: random.Random) -> None:
-        self.rng = rng
-
-    def choose(self, options: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
-        return self.rng.choice(options) if weights is None else self.rng.choices(options, weights)[0]
 
 
 class ParsingChooser(Chooser):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from ...files import read_table
 from . import lexicon as lex
 from .choosing import Chooser, EnglishWord, GermanWord
 from .lexicon import Adjective, Adverb, Modal, Negation, Verb
@@ -65,6 +66,12 @@ TIMES = {
 }  # fmt: skip
 
 
+# The weights of the question words, first of none, and of the tenses with each.
+_QUESTIONS = read_table(lex.TABLES / "questions.tsv")
+_QUESTION_WEIGHTS = [int(row["weight"]) for row in _QUESTIONS]
+_TENSES = {row["asked"]: {tense: int(row[tense]) for tense in TIMES if row[tense]} for row in _QUESTIONS}
+
+
 def choose_clause(
     chooser: Chooser, link: Adverb | None = None, first: Clause | None = None, is_question: bool = False
 ) -> Clause:
@@ -82,8 +89,8 @@ def choose_clause(
 
 
 def _choose_parts(chooser: Chooser, reason_follows: bool, first: Clause | None, is_question: bool) -> Parts:
-    asked: Adverb | None = chooser.choose((None, *lex.QUESTION_WORDS), (5, 2, 1, 1, 2, 1, 1)) if is_question else None
-    tense = chooser.one_of(_TENSES if asked is None else _TENSES_ASKED[asked])
+    asked: Adverb | None = chooser.choose((None, *lex.QUESTION_WORDS), _QUESTION_WEIGHTS) if is_question else None
+    tense = chooser.one_of(_TENSES[asked.german if asked else ""])
     verb = _choose_verb(chooser, tense, asked, first)
     negation = None if is_question else _negation(chooser, verb)
     things: Things = first.things if first else {}
@@ -138,7 +145,7 @@ def _choose_time(chooser: Chooser, parts: Parts, negation: Negation | None, reas
     if reason_follows or parts.asked is lex.WHEN or "only-present" in parts.verb.traits:
         times = ()
     if parts.asked is not lex.WHO:
-        if parts.predicate and not parts.predicate.is_temporary:
+        if parts.predicate and "temporary" not in parts.predicate.traits:
             times = ()
         elif "state" in parts.verb.traits and parts.tense == "perfect":
             times, probability = (lex.YESTERDAY,), 1
@@ -194,17 +201,6 @@ def _in_english_order(parts: Parts, front: str, asked: list[EnglishWord]) -> lis
         verbs[auxiliary:auxiliary], last = last, []
     objects = [word for each in parts.objects for word in each.en]
     return [*fronted, *helper, *parts.subject.en, *verbs, *objects, *parts.where[1], *last]
-
-
-_TENSES = {"present": 8, "perfect": 4, "modal": 4, "wish": 1, "copula": 2, "location": 1}
-_TENSES_ASKED = {
-    lex.WHERE: {"present": 3, "location": 5},
-    lex.WHEN: {"present": 1, "modal": 1},
-    lex.WHY: {"present": 2, "perfect": 1, "copula": 1},
-    lex.WHAT: {"present": 3, "perfect": 1, "modal": 2, "wish": 1},
-    lex.WHO: {"present": 2, "perfect": 1, "modal": 1, "copula": 1},
-    lex.WHERE_TO: {"present": 1, "modal": 1},
-}
 
 
 def _suits(verb: Verb, asked: Adverb | None) -> bool:
@@ -278,7 +274,7 @@ def _described_subject(
     else:
         subject = choose_noun_phrase(chooser, kind, "nom", {"der": 2, "dein" if is_question else "mein": 1}, 0)
     adjectives = adjectives_for(kind, subject.noun)
-    return subject, chooser.choose([each for each in adjectives if each.is_temporary or not reason_follows])
+    return subject, chooser.choose([each for each in adjectives if "temporary" in each.traits or not reason_follows])
 
 
 def _located_subject(chooser: Chooser, things: Things, is_question: bool) -> Phrase:

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from ..alignment import AlignedPair, GoldAlignment
 from ..vocabulary import lower
 from . import lexicon as lex
-from .choosing import Chooser, EnglishWord, GermanWord, NoParseError, ParsingChooser, RandomChooser
+from .choosing import Chooser, EnglishWord, GermanWord, NoParseError, ParsingChooser
 from .clauses import choose_clause, choose_matrix_clause
-from .everyday import choose_everyday_phrase, words_of_idiom
-from .idioms import GREETINGS
+from .idioms import GREETINGS, choose_everyday_phrase, words_of_idiom
 from .lexicon import Adverb
 from .phrases import words_of_adverb
 
@@ -43,7 +42,7 @@ class Sentence(AlignedPair):
 def generate(rng: random.Random) -> Sentence:
     """A random sentence of the grammar."""
     while True:
-        sentence = _sentence(RandomChooser(rng))
+        sentence = _sentence(Chooser(rng))
         if len(sentence.source.split()) <= MAX_SOURCE_WORDS:
             return sentence
 

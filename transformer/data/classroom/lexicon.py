@@ -34,8 +34,10 @@ def _rows(name: str) -> list[dict[str, Any]]:
 class Lexeme:
     """A word with all its German forms."""
 
+    german: str
+
     def spellings(self) -> tuple[str, ...]:
-        raise NotImplementedError
+        return tuple(self.german.split())
 
     @cached_property
     def forms(self) -> frozenset[str]:
@@ -61,10 +63,6 @@ class Noun(Lexeme):
     def spellings(self) -> tuple[str, ...]:
         return (self.singular, self.plural) if self.plural else (self.singular,)
 
-    @property
-    def is_mass(self) -> bool:
-        return "mass" in self.traits
-
 
 @dataclass(frozen=True)
 class Adjective(Lexeme):
@@ -79,10 +77,6 @@ class Adjective(Lexeme):
     @property
     def stem(self) -> str:
         return "teur" if self.base == "teuer" else self.base.removesuffix("e")
-
-    @property
-    def is_temporary(self) -> bool:
-        return "temporary" in self.traits
 
 
 VerbTrait = Literal[
@@ -174,9 +168,6 @@ class Adverb(Lexeme):
     weight: int = 1
     traits: frozenset[Literal["first", "habit", "before-verb"]] = frozenset()
 
-    def spellings(self) -> tuple[str, ...]:
-        return (self.german,)
-
     def may_occur_in(self, words: frozenset[str]) -> bool:
         return self.forms <= words
 
@@ -192,9 +183,6 @@ def aligned(german: str, english: str, **fields: Any) -> Adverb:
 @dataclass(frozen=True)
 class Negation(Lexeme):
     german: str
-
-    def spellings(self) -> tuple[str, ...]:
-        return tuple(self.german.split())
 
 
 NOUNS = tuple(Noun(**row) for row in _rows("nouns"))
@@ -232,7 +220,6 @@ WALKS = (*_group("walk"), *_group("walk-or-ride"))
 RIDES = (*_group("ride"), *_group("walk-or-ride"))
 NICHT, KEIN = Negation("nicht"), Negation("kein keine keinen")
 
-
 Pronoun = tuple[str, str, int]  # German, English and person
 
 
@@ -263,8 +250,8 @@ def unsuitable_determiners(noun: Noun) -> tuple[str, ...]:
     if noun.singular in ("Mann", "Frau", "Mädchen"):
         return ("mein", "dein")
     if noun.plural:
-        return ("",) if noun.plural == noun.singular and not noun.is_mass else ()  # one or several?
-    return ("ein", *NUMBERS) if noun.is_mass else ("ein", "", *NUMBERS)
+        return ("",) if noun.plural == noun.singular and "mass" not in noun.traits else ()  # one or several?
+    return ("ein", *NUMBERS) if "mass" in noun.traits else ("ein", "", *NUMBERS)
 
 
 def can_be_object_of(subject: int, other: int) -> bool:

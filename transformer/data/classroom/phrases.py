@@ -42,12 +42,10 @@ def choose_noun_phrase(
     """A determiner (a number is plural, ein is singular), perhaps an adjective, and a noun."""
     nouns = [each for each in _nouns_with(kinds, tuple(determiners)) if each is not excluded]
     noun: Noun = chooser.choose(nouns, [5 if each.kind == "need" else 1 for each in nouns])
-    unsuitable = lex.unsuitable_determiners(noun)
+    unsuitable, is_mass = lex.unsuitable_determiners(noun), "mass" in noun.traits
     determiner = chooser.one_of({k: v for k, v in determiners.items() if k not in unsuitable})
     may_be_plural = noun.plural and determiner not in ("", "ein") and case != "dat" and not is_one
-    plural = (
-        determiner in lex.NUMBERS or (not determiner and not noun.is_mass) or (may_be_plural and chooser.maybe(0.3))
-    )
+    plural = determiner in lex.NUMBERS or (not determiner and not is_mass) or (may_be_plural and chooser.maybe(0.3))
     gender: Gender = "pl" if plural else noun.gender
     # Before any further choice, so that parsing fails early.
     words = [
@@ -61,7 +59,7 @@ def choose_noun_phrase(
         german = adjective.stem + lex.adjective_ending(determiner, case, gender)
         words.insert(0, (chooser.word(german), adjective.english))
     if article:
-        words.insert(0, (article, _english_determiner(determiner, plural or noun.is_mass, words[0][1])))
+        words.insert(0, (article, _english_determiner(determiner, plural or is_mass, words[0][1])))
     de = [word for word, _ in words]
     chooser.together(de)
     return Phrase(
