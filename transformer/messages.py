@@ -97,12 +97,7 @@ class Message:
 
 
 class MessageError(ValueError):
-    """An error whose message is for visitors.
-
-    Args:
-        key: the sentence's key in assets/locales.
-        values: placeholder -> value.
-    """
+    """An error whose message is for visitors; its arguments are those of `Message`."""
 
     def __init__(self, key: str, **values: Any) -> None:
         self.message = Message(key, values)

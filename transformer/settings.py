@@ -10,17 +10,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Variable:
-    """One environment variable.
-
-    Attributes:
-        name: its name.
-        default: the setting where the variable is not set; its type is the setting's.
-        meaning: a line for the table of settings.
-    """
+    """One environment variable."""
 
     name: str
-    default: int | bool | str
-    meaning: str
+    default: int | bool | str  # the setting where the variable is not set; its type is the setting's
+    meaning: str  # a line for the table of settings
 
     def read(self, environment: Mapping[str, str]) -> int | bool | str:
         """The setting: text; a whole number from 1, or from 0 if that is the default; a switch, off if empty or 0.

@@ -383,7 +383,8 @@ def test_a_beam_has_words_and_one_of_width_1_is_greedy(classroom: Translator) ->
 def test_a_step_has_the_distribution_that_its_word_was_drawn_from(babbler: Translator) -> None:
     for sampling in (Sampling(2.0, 3, 0.9, 4), Sampling(0.0), Sampling(0.5, 0, 0.5, 1)):
         for step in babbler.translate("wort3 wort1", sampling=sampling).steps:
-            after = step.drawn_from(sampling)
+            drawn = sampling.distribution(step.candidates.distribution)
+            after = [float(drawn[babbler.checkpoint.tgt_vocab.ids[each.token]]) for each in step.candidates]
             chances = {each.token: p for each, p in zip(step.candidates, after, strict=True)}
             assert chances[step.token] > 0
             assert sum(after) == pytest.approx(1, abs=1e-5)

@@ -5,7 +5,7 @@ import pytest
 
 from transformer import Translator
 from transformer.inference.attention_maps import AttentionMap
-from transformer.inference.words import Words, map_of_words, words_of
+from transformer.inference.words import TokenWords, map_of_words, words_of
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_an_unknown_piece_has_the_text_that_was_typed() -> None:
 def test_attention_to_a_word_is_the_sum_and_from_a_word_the_mean() -> None:
     weights = np.array([[[0.5, 0.25, 0.25], [0.1, 0.2, 0.7]]], np.float32)
     pieces = AttentionMap("cross", 3, ("a", "b"), ("c", "d", "e"), weights, np.array([[True, True, True]] * 2))
-    ab, c_de = Words((0, 0), ("ab",)), Words((0, 1, 1), ("c", "de"))
+    ab, c_de = TokenWords((0, 0), ("ab",)), TokenWords((0, 1, 1), ("c", "de"))
     found = map_of_words(pieces, ab, c_de)
     np.testing.assert_allclose(found.weights, [[[0.3, 0.7]]], atol=1e-5)
     assert (found.kind, found.layer, found.query_tokens, found.key_tokens) == ("cross", 3, ("ab",), ("c", "de"))
@@ -48,7 +48,7 @@ def test_a_cell_of_words_is_open_where_one_of_their_pieces_is() -> None:
     causal = np.tril(np.ones((3, 3), bool))
     weights = (causal / causal.sum(axis=1, keepdims=True))[None].astype(np.float32)
     names = ("a", "b", "c")
-    words = Words((0, 1, 1), ("a", "bc"))
+    words = TokenWords((0, 1, 1), ("a", "bc"))
     found = map_of_words(AttentionMap("decoder", 0, names, names, weights, causal), words, words)
     assert found.allowed.tolist() == [[True, False], [True, True]]
     np.testing.assert_allclose(found.weights.sum(axis=-1), 1, atol=1e-5)

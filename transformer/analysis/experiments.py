@@ -45,16 +45,11 @@ MIN_WORDS, MAX_WORDS = 4, 8  # of a sentence: it is read from the back row
 
 @dataclass(frozen=True)
 class Experiment:
-    """A sentence, and what to do with it.
-
-    Attributes:
-        changes: interventions as links and programs write them.
-        settings: of a decoding method.
-    """
+    """A sentence, and what to do with it."""
 
     sentence: str
-    changes: tuple[dict[str, Any], ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    changes: tuple[dict[str, Any], ...] = ()  # interventions as links and programs write them
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of a decoding method
 
 
 Found = Iterator[tuple[float, Experiment]]  # with its rank, the lowest the clearest; 0 where nothing changes

@@ -25,22 +25,15 @@ from .sublayer import ids
 
 @dataclass(frozen=True)
 class HeadAblation:
-    """The effect of one cross-attention head on a translation.
+    """The effect of one cross-attention head on a translation."""
 
-    Attributes:
-        layer, head: from 0.
-        weight: the head's largest weight, in row `query` and column `key`.
-        probability: of the original output, token by token, without this head.
-        text: the free-running translation without this head.
-    """
-
-    layer: int
+    layer: int  # from 0, as the head
     head: int
-    weight: float
+    weight: float  # the head's largest weight, in row `query` and column `key`
     query: int
     key: int
-    probability: float
-    text: str
+    probability: float  # of the original output, token by token, without this head
+    text: str  # the free-running translation without this head
 
 
 def ablate_cross_attention(translator: Translator, run: Translation) -> list[HeadAblation]:
@@ -143,17 +136,11 @@ def _one_head_per_row(ablated: Sequence[Head | None]) -> Probe:
 
 @dataclass(frozen=True, eq=False)
 class AblationSweep:
-    """The mean probability of whole reference translations, token by token, with and without each head.
-
-    Attributes:
-        sentences: their number.
-        baseline: with every head.
-        ablated: kind -> without each head alone, (L, H), read-only.
-    """
+    """The mean probability of whole reference translations, token by token, with and without each head."""
 
     sentences: int
-    baseline: float
-    ablated: Mapping[Kind, np.ndarray]
+    baseline: float  # with every head
+    ablated: Mapping[Kind, np.ndarray]  # kind -> without each head alone, (L, H), read-only
 
     def drop(self, kind: Kind) -> np.ndarray:
         """The loss without each head, (L, H); below 0 if the model is better without it."""
@@ -202,11 +189,7 @@ def run_as_data(translator: Translator, run: Translation) -> Batch:
 def ablations(checkpoint: Checkpoint, data: Batch, most: int | None = None) -> Iterator[dict[Head | None, float]]:
     """The mean probability of whole references: with every head (None) first, then without each head alone.
 
-    Yields:
-        A part of the heads at a time, as they are computed.
-
-    Args:
-        most: heads of a part, at most.
+    Yields parts of `most` heads at most, as they are computed.
     """
     model = checkpoint.model
     config = model.config

@@ -28,17 +28,12 @@ class StepPair:
 
 @dataclass(frozen=True, eq=False)
 class MapDifference:
-    """One layer's map of the modified run minus the baseline's, on the rows and columns that both have.
-
-    Attributes:
-        weights: (H, Q, K), from -1 to 1, read-only.
-        allowed: (Q, K), bool: whether the cell was open in either run.
-    """
+    """One layer's map of the modified run minus the baseline's, on the rows and columns that both have."""
 
     kind: Kind
     layer: int
-    weights: np.ndarray
-    allowed: np.ndarray
+    weights: np.ndarray  # (H, Q, K), from -1 to 1, read-only
+    allowed: np.ndarray  # (Q, K), bool: whether the cell was open in either run
 
 
 @dataclass(frozen=True, eq=False)

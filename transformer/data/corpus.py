@@ -43,13 +43,9 @@ class Batch:
 
 @dataclass(frozen=True)
 class Example:
-    """A sentence to try, and the German word whose attention to watch.
+    """A sentence to try, and the German word whose attention to watch."""
 
-    Attributes:
-        name: the phenomenon that it shows, as the page's catalogues name it; "" for a plain sentence.
-    """
-
-    name: str
+    name: str  # the phenomenon that it shows, as the page's catalogues name it; "" for a plain sentence
     sentence: str
     watch: str
 
@@ -151,11 +147,7 @@ def padded(rows: Sequence[Sequence[int]], length: int = 0) -> Tensor:
 def shuffled_batches(lengths: Tensor, batch_size: int, generator: torch.Generator) -> Iterator[Tensor]:
     """Shuffle sentence pairs for one pass, pairs of similar length in one batch, which halves padding and time.
 
-    Args:
-        lengths: words of every pair, (pairs,).
-
-    Yields:
-        Indices of the pairs of one batch, (B,).
+    From the number of words of every pair, (pairs,), to the indices of the pairs of each batch, (B,).
     """
     shuffled = torch.randperm(len(lengths), generator=generator)
     batches = shuffled[lengths[shuffled].argsort(stable=True)].split(batch_size)

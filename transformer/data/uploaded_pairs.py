@@ -61,25 +61,16 @@ class BadRow:
 
 @dataclass(frozen=True)
 class Table:
-    """Parsed rows.
+    """Parsed rows."""
 
-    Attributes:
-        pairs: (source, target) as typed, without the space around them; at least one, MAX_PAIRS at most.
-        bad: the other rows, in order; at most MAX_PAIRS, and one that stands for all after it.
-        header: whether the first row was taken as headings.
-    """
-
-    pairs: tuple[Pair, ...]
-    bad: tuple[BadRow, ...]
-    header: bool
+    pairs: tuple[Pair, ...]  # (source, target) as typed, without the space around them; at least one, MAX_PAIRS at most
+    bad: tuple[BadRow, ...]  # the other rows, in order; at most MAX_PAIRS, and one that stands for all after it
+    header: bool  # whether the first row was taken as headings
 
 
 class TableError(MessageError):
-    """A file or a table without a usable pair. The message tells a visitor how to fix it.
-
-    Attributes:
-        bad: its rows and what is wrong with each, where it could be parsed.
-    """
+    """A file or a table without a usable pair, and its bad rows, where it could be parsed. The message tells a visitor
+    how to fix it."""
 
     def __init__(self, key: str, bad: Sequence[BadRow] = (), **values: Any) -> None:
         super().__init__(key, **values)

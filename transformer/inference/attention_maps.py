@@ -20,18 +20,12 @@ KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
 
 
 class Location(NamedTuple):
-    """Where a kind of attention sits in the network (§3.1).
+    """Where a kind of attention sits in the network (§3.1)."""
 
-    Attributes:
-        stack, name: the parts of its probe names.
-        number: which sublayer of its layer it is, from 1, as the norms are numbered.
-        feed_forward: the number of the feed-forward sublayer of the same layer.
-    """
-
-    stack: Literal["encoder", "decoder"]
+    stack: Literal["encoder", "decoder"]  # with the name it is the beginning of its probe names
     name: str
-    number: int
-    feed_forward: int
+    number: int  # which sublayer of its layer it is, from 1, as the norms are numbered
+    feed_forward: int  # the number of the feed-forward sublayer of the same layer
 
     def probe_name(self, layer: int, part: str) -> str:
         """The probe name of one of its intermediates: `decoder.2.cross_attention.weights`."""
@@ -110,11 +104,7 @@ class StackedMaps(TypedDict):
 
 
 def stacked(layers: Sequence[AttentionMap], encode: Callable[[np.ndarray], np.ndarray]) -> StackedMaps:
-    """All layers of one kind in one array.
-
-    Args:
-        encode: turns the weights, (L, H, Q, K), into the type in which they travel.
-    """
+    """All layers of one kind in one array; `encode` turns the weights, (L, H, Q, K), into the type that travels."""
     first = layers[0]
     return {
         "layers": len(layers),

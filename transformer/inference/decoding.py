@@ -222,25 +222,15 @@ Fate = Literal["kept", "finished", "dropped"]
 
 @dataclass(frozen=True)
 class Hypothesis(Generic[Token]):
-    """A node of the tree that beam search grows: its parent's tokens and one more.
+    """A node of the tree that beam search grows: its parent's tokens and one more."""
 
-    Attributes:
-        token: its last token, an id or a word.
-        parent: index of the hypothesis that it extends, None at the first step.
-        step: from 0.
-        probability: of its last token, given those before.
-        log_probability: of all its tokens, nats.
-        score: log_probability divided by the length penalty.
-        fate: kept in the beam, finished on E, or dropped (pruned) because better ones filled the beam.
-    """
-
-    token: Token
-    parent: int | None
-    step: int
-    probability: float
-    log_probability: float
-    score: float
-    fate: Fate
+    token: Token  # its last token, an id or a word
+    parent: int | None  # index of the hypothesis that it extends, None at the first step
+    step: int  # from 0
+    probability: float  # of its last token, given those before
+    log_probability: float  # of all its tokens, nats
+    score: float  # log_probability divided by the length penalty
+    fate: Fate  # kept in the beam, finished on E, or dropped (pruned) because better ones filled the beam
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from .attention_maps import KINDS, LOCATIONS, AttentionMap, AttentionMaps, Kind
 from .decoding import Hypothesis, Penalty, Sampling, beam_search, decode, greedy_batch, most_likely, ranked
 from .device import pick_device, why_device
 from .interventions import NOTHING, ForceWord, Interventions, SwapWord
-from .words import Words, map_of_words, names_of, words_of
+from .words import TokenWords, map_of_words, names_of, words_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,11 +111,6 @@ class Candidates(Sequence[Candidate]):
         probabilities, ids = self._all
         return (Candidate(self._tokens[i], p) for i, p in zip(ids.tolist(), probabilities.tolist(), strict=True))
 
-    @property
-    def ids(self) -> Tensor:
-        """The tokens' ids, in the order of the candidates."""
-        return self._all[1]
-
     @cached_property
     def _first(self) -> tuple[Tensor, Tensor]:
         return ranked(self.distribution, FEW_CANDIDATES)
@@ -140,10 +135,6 @@ class TranslationStep:
     token: str
     probability: float
     candidates: Candidates
-
-    def drawn_from(self, sampling: Sampling) -> tuple[float, ...]:
-        """The probability of each candidate after temperature, top-k and top-p, in the order of `candidates`."""
-        return tuple(sampling.distribution(self.candidates.distribution)[self.candidates.ids].tolist())
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,15 +194,15 @@ class Translation:
         """Log-probability of the output, nats; a forced token's that underflows counts as the smallest number."""
         return sum(math.log(step.probability or sys.float_info.min) for step in self.steps)
 
-    def words(self) -> tuple[Words, Words, Words]:
+    def words(self) -> tuple[TokenWords, TokenWords, TokenWords]:
         """The words that the tokens of source, decoder input and output make; each token is one where none is a
         piece."""
         source, decoder_input, output = self.source, self.decoder_input, self.output
         if not self.in_pieces:
-            return tuple(Words(tuple(range(len(each))), each) for each in (source, decoder_input, output))  # type: ignore[return-value]
+            return tuple(TokenWords(tuple(range(len(each))), each) for each in (source, decoder_input, output))  # type: ignore[return-value]
         written = words_of(output)
         read = (0, *(1 + word for word in written.of[:-1]))  # as they are written, whatever the last one lacks
-        return words_of(source, self.typed), Words(read, names_of(decoder_input, read)), written
+        return words_of(source, self.typed), TokenWords(read, names_of(decoder_input, read)), written
 
     def attention_of_words(self) -> AttentionMaps:
         """Every map from words to words: to a word the sum over its pieces, from a word the mean."""

@@ -22,7 +22,7 @@ UNSPACED = re.compile(
 )
 
 
-class Words(NamedTuple):
+class TokenWords(NamedTuple):
     """The words that a series of tokens makes.
 
     Attributes:
@@ -34,7 +34,7 @@ class Words(NamedTuple):
     names: tuple[str, ...]
 
 
-def words_of(tokens: Sequence[str], pieces: Sequence[str] = ()) -> Words:
+def words_of(tokens: Sequence[str], pieces: Sequence[str] = ()) -> TokenWords:
     """A word begins with a space; the punctuation before and after it is a word of its own, and so is every special
     token, and every piece of a script that writes no spaces.
 
@@ -52,7 +52,7 @@ def words_of(tokens: Sequence[str], pieces: Sequence[str] = ()) -> Words:
         for _, part in groupby(sides):
             word += 1
             of += [word for _ in part]
-    return Words(tuple(of), names_of(tokens, of, texts))
+    return TokenWords(tuple(of), names_of(tokens, of, texts))
 
 
 def _texts(tokens: Sequence[str]) -> list[str]:
@@ -78,7 +78,7 @@ def _has_letters(text: str) -> bool:
 
 
 def names_of(tokens: Sequence[str], of: Sequence[int], texts: Sequence[str] = ()) -> tuple[str, ...]:
-    """The text of each word, with the arguments of `words_of`; `of` is as in `Words`."""
+    """The text of each word, with the arguments of `words_of`; `of` is as in `TokenWords`."""
     names: list[str] = []
     texts = texts or _texts(tokens)
     for _, group in groupby(range(len(of)), lambda i: of[i]):
@@ -89,7 +89,7 @@ def names_of(tokens: Sequence[str], of: Sequence[int], texts: Sequence[str] = ()
     return tuple(names)
 
 
-def map_of_words(pieces: AttentionMap, queries: Words, keys: Words) -> AttentionMap:
+def map_of_words(pieces: AttentionMap, queries: TokenWords, keys: TokenWords) -> AttentionMap:
     """The heads of a map, from words to words; a cell is open where it is between any of their pieces."""
     to_key = np.eye(len(keys.names), dtype=np.float64)[list(keys.of)]  # (K, words)
     from_query = np.eye(len(queries.names), dtype=np.float64)[list(queries.of)]  # (Q, words)

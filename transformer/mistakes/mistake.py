@@ -27,19 +27,13 @@ class Side:
 
 @dataclass(frozen=True)
 class Symptom:
-    """One thing done right and wrong.
-
-    Attributes:
-        sentence: that both were asked to translate.
-        wanted: its translation in the corpus, where a model was trained for this.
-        head: of both sides' maps, from 0: the one that shows most.
-    """
+    """One thing done right and wrong."""
 
     right: Side
     wrong: Side
-    sentence: str
-    wanted: str = ""
-    head: int = 0
+    sentence: str  # that both were asked to translate
+    wanted: str = ""  # its translation in the corpus, where a model was trained for this
+    head: int = 0  # of both sides' maps, from 0: the one that shows most
 
 
 @dataclass(frozen=True)
@@ -80,25 +74,16 @@ class Mistake:
 
 @dataclass(frozen=True)
 class DecodingMistake(Mistake):
-    """It spoils a run of a trained model.
+    """It spoils a run of a trained model."""
 
-    Attributes:
-        run: shows it on a translator and a sentence that it knows.
-        shown_on: the shipped checkpoint that it takes to see it; None where any will do.
-    """
-
-    run: Callable[[Translator, str], Symptom]
-    shown_on: str | None = None
+    run: Callable[[Translator, str], Symptom]  # shows it on a translator and a sentence that it knows
+    shown_on: str | None = None  # the shipped checkpoint that it takes to see it; None where any will do
     kind: ClassVar[Literal["decoding"]] = "decoding"
 
 
 @dataclass(frozen=True)
 class TrainingMistake(Mistake):
-    """It spoils what is learned, or what is measured then: small models are trained to show it.
+    """It spoils what is learned, or what is measured then: small models are trained to show it."""
 
-    Attributes:
-        run: trains them, and yields every step.
-    """
-
-    run: Callable[[], Learning]
+    run: Callable[[], Learning]  # trains them, and yields every step
     kind: ClassVar[Literal["training"]] = "training"

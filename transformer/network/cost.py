@@ -1,7 +1,7 @@
 """The cost of training a network (parameters, memory, time), computed without building it. No torch.
 
 B batch, S source, T target, H heads, D model width, F feed-forward width, V target vocabulary. Whole numbers
-throughout, so that no size overflows.
+throughout, so that no size overflows. Lengths are tokens per sentence of a batch, padding included.
 """
 
 from dataclasses import dataclass
@@ -36,23 +36,15 @@ _MAX_PS = 10**300  # more than any training takes, and still a float
 
 @dataclass(frozen=True)
 class _Work:
-    """The numbers that one training step computes.
-
-    Attributes:
-        heads: in all attention sublayers, for all sentences.
-        vectors: numbers that leave the embeddings and all sublayers, D per token.
-        hidden: numbers inside all feed-forward networks, F per token.
-        weights: attention weights of all heads.
-        multiplications: in one forward pass.
-    """
+    """The numbers that one training step computes."""
 
     sublayers: int
-    heads: int
-    vectors: int
-    hidden: int
-    weights: int
+    heads: int  # in all attention sublayers, for all sentences
+    vectors: int  # numbers that leave the embeddings and all sublayers, D per token
+    hidden: int  # numbers inside all feed-forward networks, F per token
+    weights: int  # attention weights of all heads
     logits: int
-    multiplications: int
+    multiplications: int  # in one forward pass
 
 
 def count_parameters(config: TransformerConfig) -> int:
@@ -86,11 +78,7 @@ def count_run_values(config: TransformerConfig, source_length: int, target_lengt
 
 
 def training_bytes(config: TransformerConfig, batch_size: int, source_length: int, target_length: int) -> int:
-    """Estimated bytes that training adds to its process at its peak, on a CPU in float32.
-
-    Args:
-        source_length, target_length: tokens per sentence of a batch, padding included.
-    """
+    """Estimated bytes that training adds to its process at its peak, on a CPU in float32."""
     work = _work(config, batch_size, source_length, target_length)
     size = _PARAMETER_BYTES * count_parameters(config) + _POSITION_BYTES * config.max_len * config.d_model
     size += _VECTOR_BYTES * work.vectors + _HIDDEN_BYTES * work.hidden
@@ -101,11 +89,7 @@ def training_bytes(config: TransformerConfig, batch_size: int, source_length: in
 
 
 def step_seconds(config: TransformerConfig, batch_size: int, source_length: int, target_length: int) -> float:
-    """Estimated seconds of one training step on one thread of the CPU that the constants were measured on.
-
-    Args:
-        source_length, target_length: tokens per sentence of a batch, padding included.
-    """
+    """Estimated seconds of one training step on one thread of the CPU that the constants were measured on."""
     work = _work(config, batch_size, source_length, target_length)
     picoseconds = _STEP_PS + _SUBLAYER_PS * work.sublayers + _HEAD_PS * work.heads
     picoseconds += _PARAMETER_PS * count_parameters(config) + _MULTIPLICATION_PS * work.multiplications

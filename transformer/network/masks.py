@@ -8,27 +8,16 @@ from torch import Tensor
 
 
 def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
-    """Masks padding keys.
+    """Masks padding keys: ids (B, K) -> (B, 1, 1, K), bool.
 
     The mask covers key *columns*. Over query rows, (B, 1, Q, 1), it would mask a padded row completely.
-
-    Args:
-        ids: (B, K).
-
-    Returns:
-        (B, 1, 1, K), bool.
     """
     return (ids != pad_id)[:, None, None, :]
 
 
 def causal_mask(length: int, past: int = 0, device: torch.device | None = None) -> Tensor:
-    """Each position may attend to itself and to earlier positions (§3.2.3).
+    """Each position may attend to itself and to earlier positions (§3.2.3): (Q, past + Q), bool.
 
-    Args:
-        length: number of queries Q; they are the last of `past + length` positions.
-        past: positions decoded before, whose keys are cached.
-
-    Returns:
-        (Q, past + Q), bool.
+    The queries are the last `length` positions; the keys of `past` positions before them are cached.
     """
     return torch.ones(length, past + length, dtype=torch.bool, device=device).tril(past)

@@ -10,19 +10,12 @@ from .config import TransformerConfig
 
 @dataclass(frozen=True)
 class Shape:
-    """One stage.
-
-    Attributes:
-        stage: its name.
-        probe: its name for probes, in layer 0; "" where probes do not see it.
-        shape: its tensor's.
-        layers: number of layers that have it; 1 outside the stacks.
-    """
+    """One stage."""
 
     stage: str
-    probe: str
+    probe: str  # its name for probes, in layer 0; "" where probes do not see it
     shape: tuple[int, ...]
-    layers: int = 1
+    layers: int = 1  # number of layers that have it; 1 outside the stacks
 
 
 def shapes(config: TransformerConfig, source: int, target: int, batch: int = 1) -> tuple[Shape, ...]:

@@ -29,12 +29,7 @@ Reason = Literal["broken", "digest", "missing", "not_there", "offline", "other",
 
 
 class HubError(CheckpointError):
-    """A model cannot be fetched.
-
-    Args:
-        reason: one word for it.
-        size: bytes of its files, where they are too large.
-    """
+    """A model cannot be fetched; `size` is the bytes of its files, where they are too large."""
 
     def __init__(self, text: str, reason: Reason, size: int = 0) -> None:
         super().__init__(text)

@@ -43,22 +43,14 @@ class PortableError(MessageError):
 
 @dataclass(frozen=True, eq=False)
 class PortableModel:
-    """A model with everything that it was made of.
-
-    Attributes:
-        name: given by the visitor.
-        corpus: what it learned from, one of CORPUS_NAMES.
-        pairs: the sentence pairs that it learned from.
-        training: settings by name, as numbers, texts and truth values; the seed is one.
-        card: how it was made and what it scores, as Markdown.
-    """
+    """A model with everything that it was made of."""
 
     checkpoint: Checkpoint
-    name: str
-    corpus: str
-    pairs: tuple[Pair, ...]
-    training: dict[str, Any]
-    card: str
+    name: str  # given by the visitor
+    corpus: str  # what it learned from, one of CORPUS_NAMES
+    pairs: tuple[Pair, ...]  # the sentence pairs that it learned from
+    training: dict[str, Any]  # settings by name, as numbers, texts and truth values; the seed is one
+    card: str  # how it was made and what it scores, as Markdown
 
 
 def _requires(check: Callable[[str], Any], problem: str) -> AfterValidator:

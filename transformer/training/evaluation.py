@@ -26,38 +26,23 @@ BATCH = 250
 
 @dataclass(frozen=True)
 class AlignmentScores:
-    """Alignment error rates of cross-attention: 0 finds every gold link, 1 none.
+    """Alignment error rates of cross-attention: 0 finds every gold link, 1 none."""
 
-    Attributes:
-        heads: [layer][head].
-        layers: per layer, of the mean map of its heads.
-        all_heads: of the mean map of all heads.
-    """
-
-    heads: list[list[float]]
-    layers: list[float]
-    all_heads: float
+    heads: list[list[float]]  # [layer][head]
+    layers: list[float]  # per layer, of the mean map of its heads
+    all_heads: float  # of the mean map of all heads
 
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores of a checkpoint on one set of sentences.
-
-    Attributes:
-        sentences: their number.
-        seconds: the time it took to decode them.
-        exact_match: share of sentences that free-running greedy decoding translates exactly.
-        bleu: of the same decoding, 0 to 100 (sacrebleu, untokenised).
-        alignment: measured with teacher forcing on the references, which the gold links belong to.
-        near: how many of the sentences become a training sentence by replacing one word.
-    """
+    """The scores of a checkpoint on one set of sentences."""
 
     sentences: int
-    seconds: float
-    exact_match: float
-    bleu: float
-    alignment: AlignmentScores
-    near: int
+    seconds: float  # of decoding
+    exact_match: float  # share of sentences that free-running greedy decoding translates exactly
+    bleu: float  # of the same decoding, 0 to 100 (sacrebleu, untokenised)
+    alignment: AlignmentScores  # measured with teacher forcing on the references, which the gold links belong to
+    near: int  # how many of the sentences become a training sentence by replacing one word
 
 
 def score(checkpoint: Checkpoint, pairs: Sequence[AlignedPair], training: Sequence[Pair] = ()) -> Scores:

@@ -20,17 +20,11 @@ from .scoring import cross_entropy, token_accuracy
 
 @dataclass(frozen=True)
 class Progress:
-    """One optimiser step.
+    """One optimiser step."""
 
-    Attributes:
-        step: from 1.
-        loss: the minimised loss, nats per token.
-        token_accuracy: share of target tokens predicted correctly with teacher forcing, before the step.
-    """
-
-    step: int
-    loss: float
-    token_accuracy: float
+    step: int  # from 1
+    loss: float  # the minimised loss, nats per token
+    token_accuracy: float  # share of target tokens predicted correctly with teacher forcing, before the step
 
 
 def seeded_model(config: TransformerConfig, seed: int) -> Transformer:

@@ -14,17 +14,11 @@ from ..network.model import Transformer
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The scores of a model.
+    """The scores of a model."""
 
-    Attributes:
-        loss: with teacher forcing, nats per token, without label smoothing.
-        token_accuracy: with teacher forcing.
-        exact_match: share of sentences that free-running greedy decoding translates exactly.
-    """
-
-    loss: float
-    token_accuracy: float
-    exact_match: float
+    loss: float  # with teacher forcing, nats per token, without label smoothing
+    token_accuracy: float  # with teacher forcing
+    exact_match: float  # share of sentences that free-running greedy decoding translates exactly
 
 
 def evaluate(model: Transformer, data: Batch, start_id: int, end_id: int, batch_size: int = 256) -> Evaluation:

@@ -89,7 +89,10 @@ def test_what_is_drawn_is_the_translators(
     for step, said in zip(drawn.steps, answer["steps"], strict=True):
         assert (said["token"], said["probability"]) == (step.token, step.probability)
         assert said["drawn"] > 0  # or it could not have been drawn
-        after = step.drawn_from(sampling)
+        tokens = translator(checkpoint).checkpoint.tgt_vocab.ids
+        after = [
+            float(sampling.distribution(step.candidates.distribution)[tokens[each.token]]) for each in step.candidates
+        ]
         assert sum(after) == pytest.approx(1)
         assert said["left"] == sum(p > 0 for p in after) <= (top_k or len(after))
         shown = {each["token"]: each for each in said["candidates"]}

@@ -75,11 +75,7 @@ _TENSES = {row["asked"]: {tense: int(row[tense]) for tense in TIMES if row[tense
 def choose_clause(
     chooser: Chooser, link: Adverb | None = None, first: Clause | None = None, is_question: bool = False
 ) -> Clause:
-    """A main clause, or after `first` a subordinate one.
-
-    Args:
-        link: the conjunction between them, if the sentence has two clauses.
-    """
+    """A main clause, or after `first` a subordinate one; `link` is the conjunction between them, if there are two."""
     parts = _choose_parts(chooser, bool(link) and first is None, first, is_question)
     front = _choose_front(chooser, parts)
     asked_de, asked_en = words_of_adverb(chooser, parts.asked if front == "question" else None)

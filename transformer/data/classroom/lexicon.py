@@ -154,18 +154,13 @@ class Modal(Lexeme):
 
 @dataclass(frozen=True)
 class Adverb(Lexeme):
-    """Uninflected words: when, where, why.
-
-    Attributes:
-        links: for each English word the German words (from 0) that it translates.
-        weight: how often it is chosen, beside others.
-    """
+    """Uninflected words: when, where, why."""
 
     german: str
     english: str
-    links: tuple[tuple[int, ...], ...] = ((0,),)
+    links: tuple[tuple[int, ...], ...] = ((0,),)  # for each English word the German words (from 0) that it translates
     group: str = ""
-    weight: int = 1
+    weight: int = 1  # how often it is chosen, beside others
     traits: frozenset[Literal["first", "habit", "before-verb"]] = frozenset()
 
     def may_occur_in(self, words: frozenset[str]) -> bool:
