@@ -81,7 +81,7 @@ MAX_CACHE = 2**25  # numbers, 128 MiB, in the key/value cache
 
 
 def _parts(heads: Sequence[T], most: int | None, fit: int) -> Iterator[Sequence[T]]:
-    """As many at a time as fit, and are wanted at most."""
+    """Heads in parts of as many as fit, and as are wanted at most."""
     size = min(fit, most or fit)
     return (heads[first : first + size] for first in range(0, len(heads), size))
 

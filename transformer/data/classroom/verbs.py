@@ -53,7 +53,7 @@ class Parts:
 
 
 def choose_german_verbs(chooser: Chooser, parts: Parts) -> None:
-    """Before objects and adverbs, so that parsing fails early. A particle ends a main clause."""
+    """Chosen before objects and adverbs, so that parsing fails early. A particle ends a main clause."""
     verb, person = parts.verb, parts.subject.person
     if parts.modal:
         finite, end = parts.modal.finite.split()[person], "" if verb is lex.WISH_VERB else verb.infinitive
