@@ -1,7 +1,6 @@
 """Spot the bug: what each mistake does, for the page and for programs. Mistakes of training train small models."""
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Literal
@@ -57,7 +56,7 @@ async def train_mistake(request: TrainingMistakeRequest, client: Client) -> Asyn
     """Small models that are trained with a mistake and without it."""
     async with aclosing(training_queue().train_mistake(request.name, client)) as events:
         async for event in events:
-            yield event  # type: ignore[misc]  # also as a line of JSON
+            yield event  # type: ignore[misc]  # a dict
 
 
 def recorded(request: TrainingMistakeRequest) -> Recording:
@@ -125,8 +124,7 @@ async def spot_the_bug(
 async def _trained(name: str, client: Client) -> dict[str, Any]:
     losses: dict[str, list[float]] = {}
     async with aclosing(training_queue().train_mistake(name, Client(client.address))) as events:
-        async for line in events:
-            event = json.loads(line) if isinstance(line, str) else line
+        async for event in events:
             if event["event"] == "progress":
                 losses.setdefault(event["side"], []).extend(loss for _, loss in event["points"])
             if event["event"] == "error":

@@ -142,7 +142,7 @@ async def train(request: AnyTrainingForm, client: Client) -> AsyncGenerator[Trai
     job = replace(found.job, hub_token=client.hub_token)
     async with aclosing(training_queue().train(job, client)) as events:
         async for event in events:
-            yield event  # type: ignore[misc]  # also as a line of JSON
+            yield event  # type: ignore[misc]  # a dict
 
 
 async def stop_training(request: StopRequest, client: Client) -> None:

@@ -172,5 +172,4 @@ class _Events(StreamingResponse):
 
 
 def as_line(event: Any) -> bytes:
-    """An event as a line of JSON. A training's process writes lines itself."""
-    return event.encode() if isinstance(event, str) else to_json(event) + b"\n"
+    return to_json(event) + b"\n"

@@ -33,7 +33,7 @@ from ..client import Client
 from ..fair_queue import FairQueue, QueueFullError, Ticket
 from .model_store import ModelStore, ModelStoreFullError, Reservation, model_store, size_of
 from .models import Model, about
-from .shared_run import Event, Events, Joined, SharedRun, line_of
+from .shared_run import Event, Events, Joined, SharedRun
 
 ROOT = Path(__file__).resolve().parents[3]
 ON_CPU, ON_GPU = "transformer.live.worker", "transformer.web.server.zero_gpu"  # modules of the process
@@ -42,7 +42,7 @@ GPU_SECONDS = 90  # to wait for a GPU: the hub answers within 60
 MISTAKE_SECONDS = 15  # that the two models of a mistake take on an idle machine
 SHARE_SECONDS = 20  # guaranteed to a training of the busiest address while another address waits
 GRACE_SECONDS = 60  # for a process beyond its training: to start, to measure, to write
-RESULTS = line_of("trained", "symptom", "error")
+RESULTS = ("trained", "symptom", "error")
 
 
 class Waiting(TypedDict):
@@ -284,23 +284,21 @@ class TrainingQueue:
 
     async def _train(self, training: _Training, job: Job) -> Events:
         client, file = training.ticket.client, self._store.folder / f"{secrets.token_hex(16)}.safetensors"
-        kept = False
+        is_kept = False
         try:
             with self._store.reserved(client, size_of(job)) as reservation:
-                async with aclosing(self._lines(training, job, file)) as lines:
-                    async for line in lines:
-                        if isinstance(line, str) and line.startswith(line_of("trained")):
-                            event = await self._keep(json.loads(line), file, reservation)
-                            kept = "model" in event
-                            yield event
-                        else:
-                            if isinstance(line, str) and line.startswith(line_of("ended")):
-                                self._learn(job, json.loads(line))
-                            yield line
+                async with aclosing(self._job_events(training, job, file)) as events:
+                    async for event in events:
+                        if event["event"] == "trained":
+                            event = await self._keep(event, file, reservation)
+                            is_kept = "model" in event
+                        elif event["event"] == "ended":
+                            self._learn(job, event)
+                        yield event
         except ModelStoreFullError as error:
             yield {"event": "error", "message": error.message.for_page()}
         finally:
-            if not kept:
+            if not is_kept:
                 file.unlink(missing_ok=True)
 
     def _learn(self, job: Job, ended: Event) -> None:
@@ -309,27 +307,27 @@ class TrainingQueue:
             estimate = job.estimate * ended["step"] / job.training["steps"]
             self.pace.learn(ended["step"], estimate, ended["seconds"], ended["processor_seconds"])
 
-    async def _lines(self, training: _Training, job: Job, file: Path) -> Events:
-        """What the training's process writes: on a GPU, if that is worth while and can be had."""
+    async def _job_events(self, training: _Training, job: Job, file: Path) -> Events:
+        """The events of the training's process: on a GPU, if that is worth while and can be had."""
 
         def begin(worker: Worker) -> None:
             worker.train(job, file)
 
         if on_zero_gpu() and count_parameters(TransformerConfig(**job.model)) >= THREADS_FROM:
-            async with aclosing(self._work(training, begin, ON_GPU)) as lines:
+            async with aclosing(self._work(training, begin, ON_GPU)) as events:
                 with suppress(TimeoutError):
-                    first = await asyncio.wait_for(anext(lines), GPU_SECONDS)
-                    if isinstance(first, str):  # else the process has ended
+                    first = await asyncio.wait_for(anext(events), GPU_SECONDS)
+                    if first["event"] != "error":  # the process has not ended
                         yield first
-                        async for line in lines:
-                            yield line
+                        async for event in events:
+                            yield event
                         return
-        async with aclosing(self._work(training, begin)) as lines:
-            async for line in lines:
-                yield line
+        async with aclosing(self._work(training, begin)) as events:
+            async for event in events:
+                yield event
 
     async def _work(self, training: _Training, begin: Callable[[Worker], None], module: str = ON_CPU) -> Events:
-        """The lines of a process of its own; an error if it ends without a result."""
+        """The events of a process of its own; an error if it ends without a result."""
         worker = await self._start_worker(module)
         finished = False
         try:
@@ -339,11 +337,12 @@ class TrainingQueue:
                 worker.stop()
             async with aclosing(worker.lines(self.limits.seconds + GRACE_SECONDS)) as lines:
                 async for line in lines:
-                    if line.startswith(line_of("progress")) and (left := json.loads(line).get("left")) is not None:
-                        training.end = time.monotonic() + left
-                    if not line.startswith(line_of("ready")):
-                        finished = finished or line.startswith(RESULTS)
-                        yield line
+                    event = json.loads(line)
+                    if "left" in event:
+                        training.end = time.monotonic() + event["left"]
+                    if event["event"] != "ready":
+                        finished = finished or event["event"] in RESULTS
+                        yield event
         finally:
             worker.end()
         if not finished:
