@@ -10,13 +10,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Variable:
-    """One environment variable.
-
-    Attributes:
-        name: its name.
-        default: the setting where the variable is not set; its type is the setting's.
-        meaning: a line for the table of settings.
-    """
+    """An environment variable: its default, which has its type, and a line for the table of settings."""
 
     name: str
     default: int | bool | str
@@ -24,10 +18,7 @@ class Variable:
 
     def read(self, environment: Mapping[str, str]) -> int | bool | str:
         """The setting: text; a whole number from 1, or from 0 if that is the default; a switch, off if empty or 0.
-
-        Raises:
-            ValueError: a number is not one.
-        """
+        Raises ValueError: a number is not one."""
         value = environment.get(self.name)
         if value is None:
             return self.default
@@ -48,13 +39,9 @@ def setting(name: str, default: Any, meaning: str) -> Any:
 
 def variables(cls: type) -> dict[str, Variable]:
     """The variables of a dataclass by its fields' names."""
-    return {each.name: each.metadata["variable"] for each in fields(cls)}
+    return {each.name: each.metadata["variable"] for each in fields(cls) if each.metadata}
 
 
 def from_environment(cls: type[T], environment: Mapping[str, str] = os.environ) -> T:
-    """A dataclass whose fields are `setting`s.
-
-    Raises:
-        ValueError: a variable has a value that its setting cannot have.
-    """
+    """A dataclass with the settings of the environment. Raises ValueError as `Variable.read`."""
     return cls(**{name: variable.read(environment) for name, variable in variables(cls).items()})

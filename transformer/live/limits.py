@@ -18,15 +18,12 @@ class Limits:
     memory: int = setting(
         "TRANSFORMER_TRAIN_MEMORY", 1_500, "MB that a training may take, by estimate, in addition to PyTorch"
     )
-    pairs: int = setting("TRANSFORMER_TRAIN_PAIRS", 2_000, "sentence pairs of a visitor's own")
-    tokens: int = setting("TRANSFORMER_TRAIN_TOKENS", 60_000, "words of all pairs, both sides together")
     concurrency: int = setting("TRANSFORMER_TRAIN_CONCURRENCY", 2, "trainings at a time; the others wait")
-    queue_size: int = setting("TRANSFORMER_TRAIN_QUEUE_SIZE", 30, "trainings that may wait")
-    models: int = setting(
-        "TRANSFORMER_MODELS_PER_SESSION", 4, "models that a session keeps; a new one replaces the least recently used"
-    )
     megabytes: int = setting("TRANSFORMER_MODELS_MEGABYTES", 1_000, "MB of all sessions' models")
     minutes: int = setting("TRANSFORMER_MODELS_MINUTES", 60, "minutes that a model is kept after its last use")
+    tokens: int = 60_000  # words of all pairs of a visitor's own, both sides together
+    queue_size: int = 30  # trainings that may wait
+    models: int = 4  # that a session keeps; a new one replaces the least recently used
 
 
 def variable(name: str) -> str:

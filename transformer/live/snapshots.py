@@ -9,6 +9,7 @@ from ..data.vocabulary import END
 from ..inference.attention_maps import KINDS
 from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator
+from ..network.model import Transformer
 from ..storage.checkpoint import Checkpoint
 
 MAX_SNAPSHOTS = 32  # planned ones; snapshots shown during training come on top
@@ -55,7 +56,7 @@ class SnapshotRecorder:
         count = max(2, min(MAX_SNAPSHOTS, steps + 1, MAX_WEIGHTS // weights)) - 1
         # Most changes happen early: snapshots are dense there and sparse later.
         self.due = {max(i, round(steps * (i / count) ** 2)) for i in range(1, count)}
-        weights = sum(values.numel() for values in self._model.parameters())
+        weights = sum(values.numel() for values in self.model.parameters())
         # Allocated now, because allocating costs more than filling.
         self._copies = torch.zeros(
             min(len(self.due), MAX_COPY_BYTES // (4 * weights)), weights, device=self._translator.device
@@ -64,13 +65,13 @@ class SnapshotRecorder:
 
     def take(self, step: int) -> Snapshot:
         """A snapshot of the model as it is now."""
-        with evaluating(self._model):  # once, not at every token
+        with evaluating(self.model):  # once, not at every token
             forced = self._translator.translate(self._watch, forced=self._reference) if self._reference else None
             return Snapshot(step, self.translate(), forced)
 
     def translate(self) -> Translation:
         """The sentence's translation by the model as it is now."""
-        with evaluating(self._model):
+        with evaluating(self.model):
             return self._translator.translate(self._watch)
 
     @property
@@ -81,14 +82,14 @@ class SnapshotRecorder:
     def defer(self, step: int) -> None:
         """Copy the weights for a later snapshot, if there is room."""
         if self.has_room:
-            parameters = [values.detach().flatten() for values in self._model.parameters()]
+            parameters = [values.detach().flatten() for values in self.model.parameters()]
             torch.cat(parameters, out=self._copies[len(self._steps)])
             self._steps.append(step)
 
     def deferred(self) -> Iterator[Snapshot]:
         """Take the deferred snapshots. Leaves the model with the weights of the last one."""
         for step, weights in zip(self._steps, self._copies, strict=False):
-            parameters = list(self._model.parameters())
+            parameters = list(self.model.parameters())
             with torch.no_grad():
                 for values, copy in zip(parameters, weights.split([each.numel() for each in parameters]), strict=True):
                     # Not a view of it: sums over unaligned addresses round differently.
@@ -96,5 +97,5 @@ class SnapshotRecorder:
             yield self.take(step)
 
     @property
-    def _model(self) -> torch.nn.Module:
+    def model(self) -> Transformer:
         return self._translator.checkpoint.model

@@ -50,11 +50,8 @@ class FairQueue:
         return {"working": len(self._working), "waiting": len(self._waiting)}
 
     def join(self, client: Client) -> Ticket:
-        """Wait for a turn; `leave` ends the waiting or the turn.
-
-        Raises:
-            QueueFullError: the queue is full, and no other address has more waiting.
-        """
+        """Wait for a turn; `leave` ends the waiting or the turn. Raises QueueFullError if the queue is full, and no
+        other address has more waiting."""
         ticket = Ticket(client, next(self._numbers))
         self._waiting.append(ticket)
         self._fill()

@@ -16,6 +16,7 @@ from .api import mistakes, training
 from .api.mistakes import MistakeCode
 from .api.table import ACTIONS, QUESTIONS
 from .api.translate import ShownRun, show
+from .api.turns import QUEUE_SIZE
 from .schema import MAX_POSITIONS, PageSchema, page_schema
 from .server.files import bundle_address
 from .server.programs import as_action
@@ -97,7 +98,7 @@ def build() -> gr.Blocks:
         for action in ACTIONS:
             gr.api(as_action(action), api_name=action.__name__, concurrency_id="actions")  # type: ignore[attr-defined]
     page.state_session_capacity = MAX_SESSIONS
-    return page.queue(max_size=settings().queue_size, default_concurrency_limit=MAX_ACTIONS, api_open=True)
+    return page.queue(max_size=QUEUE_SIZE, default_concurrency_limit=MAX_ACTIONS, api_open=True)
 
 
 def head() -> str:

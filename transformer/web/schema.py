@@ -449,16 +449,7 @@ FIELD_KINDS: dict[Any, Literal["positions", "number", "switch", "word"]] = {
 def page_schema(
     tabs: Sequence[str], parts: Sequence[str], streams: Sequence[str], assets: str, plotly: str, classes: bool
 ) -> PageSchema:
-    """What the page's modules share with the server: see assets/web/api/schema.ts.
-
-    Args:
-        tabs: their names in their order.
-        parts: those of Break it.
-        streams: questions whose answers are streams.
-        assets: the address of that folder.
-        plotly: that of its JavaScript.
-        classes: whether a class can be opened.
-    """
+    """What the page's modules share with the server: see assets/web/api/schema.ts. `parts` are those of Break it."""
     languages = {path.stem for path in CATALOGUE.parent.glob("*.json")}
     return {
         "languages": ["en", *sorted(languages - {"en"})],

@@ -17,11 +17,6 @@ class Settings:
         2,
         "requests of each of the two lanes at work at a time, all but one of which an address can have; others wait",
     )
-    queue_size: int = setting(
-        "TRANSFORMER_QUEUE_SIZE",
-        500,
-        "requests that may wait in each lane; further ones are refused with status 503",
-    )
     proxies: int = setting(
         "TRANSFORMER_PROXIES",
         0,

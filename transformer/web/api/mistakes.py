@@ -72,12 +72,8 @@ def mistake(request: MistakeRequest) -> DecodingSymptom:
 
 
 def _shown(request: MistakeRequest) -> tuple[Symptom, str]:
-    """A mistake of decoding, and the checkpoint that shows it.
-
-    Raises:
-        CheckpointError, SentenceError: the checkpoint does not exist, or it cannot translate the sentence.
-        MessageError: it makes no difference there.
-    """
+    """A mistake of decoding, and the checkpoint that shows it. Raises CheckpointError, SentenceError if the
+    checkpoint does not exist, or it cannot translate the sentence; MessageError if it makes no difference there."""
     mistake = MISTAKES[request.name]
     assert isinstance(mistake, DecodingMistake)
     checkpoint, sentence = request.checkpoint, request.sentence

@@ -64,12 +64,8 @@ class Question:
         return TypeAdapter(self.types[1])
 
     def read(self, body: bytes) -> Any:
-        """The request in a body of JSON.
-
-        Raises:
-            ValidationError: it is another one.
-            MessageError: it has more parts than any valid one, which would take a hundred times its bytes in memory.
-        """
+        """The request in a body of JSON. Raises ValidationError if it is another one; MessageError if it has more
+        parts than any valid one, which would take a hundred times its bytes in memory."""
         if sum(map(body.count, (b"[", b"{", b","))) > MAX_PARTS:
             raise MessageError("error.request")
         return self._request.validate_json(body)

@@ -24,11 +24,7 @@ class ChangesError(ValueError):
 
 
 def run(checkpoint: str, sentence: str, changes: Interventions = NOTHING) -> Translation:
-    """Translate, or find the translation of a request before.
-
-    Raises:
-        CheckpointError, SentenceError, ChangesError
-    """
+    """Translate, or find the translation of a request before. Raises CheckpointError, SentenceError, ChangesError."""
     if checkpoint in real_models():
         key = (checkpoint, sentence, changes)
         return _real_runs.get(key, lambda: _translate(checkpoint, sentence, changes))

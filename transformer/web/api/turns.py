@@ -14,11 +14,13 @@ from ..sessions.model_store import is_own_model
 from ..sessions.real_models import real_models
 from ..settings import settings
 
+QUEUE_SIZE = 500  # requests that may wait in each lane
+
 
 @cache
 def _lanes() -> tuple[FairQueue, FairQueue]:
     concurrency = settings().concurrency
-    small, large = (FairQueue(concurrency, settings().queue_size, max(1, concurrency - 1)) for _ in range(2))
+    small, large = (FairQueue(concurrency, QUEUE_SIZE, max(1, concurrency - 1)) for _ in range(2))
     return small, large
 
 
@@ -30,10 +32,7 @@ def counts() -> dict[str, int]:
 @asynccontextmanager
 async def turn(checkpoint: object, client: Client) -> AsyncIterator[None]:
     """A turn around the work inside. A real model is in memory before it begins, and stays there until it ends.
-
-    Raises:
-        QueueFullError: the queue is full.
-    """
+    Raises QueueFullError if the queue is full."""
     async with real_models().in_use(checkpoint):
         lane = _lanes()[is_own_model(checkpoint) or checkpoint in real_models()]
         async with lane.turn(client):

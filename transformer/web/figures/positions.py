@@ -60,11 +60,8 @@ def _line(values: np.ndarray, hover: str) -> go.Figure:
 
 
 def input_sum(tokens: Sequence[str], embedding: np.ndarray, positions: np.ndarray, total: np.ndarray) -> go.Figure:
-    """Embedding + position = input as three stacked strips of tokens × dimensions, on one scale.
-
-    Raises:
-        ValueError: a strip is not (tokens, D).
-    """
+    """Embedding + position = input as three stacked strips of tokens × dimensions, on one scale. Raises ValueError
+    if a strip is not (tokens, D)."""
     strips = {"embedding": embedding, "+ position": positions, "= input": total}
     largest = float(max(np.abs(strip).max() for strip in strips.values()))
     rows = len(tokens)

@@ -166,10 +166,7 @@ def _keys(code: str = "") -> list[str]:
 
 def class_store(where: str) -> ClassStore:
     """The store that a setting names: the address of a Redis, a folder, or "" for a temporary one of this user's.
-
-    Raises:
-        ValueError: what it names cannot be used.
-    """
+    Raises ValueError if what it names cannot be used."""
     own = os.getuid() if hasattr(os, "getuid") else ""  # Windows has a temporary directory for each user
     folder = Path(where or f"{gettempdir()}/attention-bitte-classes-{own}")
     try:

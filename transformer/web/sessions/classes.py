@@ -251,11 +251,8 @@ class LiveClasses:
         self._watching: asyncio.Task[None] | None = None
 
     async def _sync(self, *changes: Callable[[], object]) -> list[Any]:
-        """Change the store, and read what it has now; returns what the changes did.
-
-        Raises:
-            StoreError: it could not be done.
-        """
+        """Change the store, and read what it has now; returns what the changes did. Raises StoreError if it could
+        not be done."""
         loop = asyncio.get_running_loop()
 
         def work() -> list[Any]:
@@ -477,9 +474,5 @@ class LiveClasses:
 
 @cache
 def live_classes() -> LiveClasses:
-    """This process's.
-
-    Raises:
-        ValueError: the store that the settings name cannot be used.
-    """
+    """This process's. Raises ValueError if the store that the settings name cannot be used."""
     return LiveClasses(class_store(settings().classes))

@@ -112,10 +112,7 @@ class ModelStore:
     @contextmanager
     def reserved(self, client: Client, size: int) -> Iterator[Reservation]:
         """Room for a model that is still to be made. What it will replace stays, beyond the bound of the store.
-
-        Raises:
-            ModelStoreFullError: other models take it.
-        """
+        Raises ModelStoreFullError if other models take it."""
         reservation = Reservation(client, size)
         with self._lock:
             self._make_room(client, size)
@@ -127,20 +124,13 @@ class ModelStore:
                 self._reservations = [each for each in self._reservations if each is not reservation]
 
     def keep(self, client: Client, file: Path, reservation: Reservation | None = None) -> str:
-        """Read a model's file, and keep both as `put`.
-
-        Raises:
-            PortableError, OSError: the file cannot be read.
-            ModelStoreFullError: other models take the room.
-        """
+        """Read a model's file, and keep both as `put`. Raises PortableError, OSError if the file cannot be read;
+        ModelStoreFullError if other models take the room."""
         return self.put(self._read(file), client, file, reservation)
 
     def put(self, portable: PortableModel, client: Client, file: Path, reservation: Reservation | None = None) -> str:
-        """Keep a model and its file, in the place of its `reservation`; returns its key.
-
-        Raises:
-            ModelStoreFullError: other models take the room.
-        """
+        """Keep a model and its file, in the place of its `reservation`; returns its key. Raises ModelStoreFullError
+        if other models take the room."""
         key = OWN_MODEL_PREFIX + secrets.token_urlsafe(24)
         model = portable.checkpoint.model
         weights = sum(values.nbytes for values in model.parameters())
@@ -154,11 +144,8 @@ class ModelStore:
         return key
 
     def load(self, model: StoredModel) -> LoadedModel:
-        """A model in memory, where it is read into if need be, at most once at a time.
-
-        Raises:
-            ModelGoneError: its file has been removed.
-        """
+        """A model in memory, where it is read into if need be, at most once at a time. Raises ModelGoneError if its
+        file has been removed."""
         with model.loading:
             if loaded := model.loaded:
                 return loaded
@@ -175,11 +162,8 @@ class ModelStore:
         return load_portable(file, self.limits.parameters, pick_device())
 
     def share(self, key: str) -> str:
-        """The token of a model, by which others can use it for as long as it is kept.
-
-        Raises:
-            ModelGoneError: it is no longer there.
-        """
+        """The token of a model, by which others can use it for as long as it is kept. Raises ModelGoneError if it is
+        no longer there."""
         with self._lock:
             if not (model := self._models.get(key)):
                 raise ModelGoneError

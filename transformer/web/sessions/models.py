@@ -36,10 +36,7 @@ class RefusedCheckpointError(MessageError, CheckpointError):
 
 def translator(checkpoint: str) -> Translator:
     """A shipped checkpoint, loaded once and shared, a visitor's own model, or a real one; runs do not change it.
-
-    Raises:
-        CheckpointError: there is none of that name, or it cannot be loaded.
-    """
+    Raises CheckpointError if there is none of that name, or it cannot be loaded."""
     if checkpoint in real_models():
         return real_models().translator(checkpoint)
     own = own_model(checkpoint)
@@ -47,11 +44,8 @@ def translator(checkpoint: str) -> Translator:
 
 
 def card(checkpoint: str) -> str:
-    """A shipped checkpoint's card as Markdown, as it was when the checkpoint was loaded.
-
-    Raises:
-        CheckpointError: there is none of that name.
-    """
+    """A shipped checkpoint's card as Markdown, as it was when the checkpoint was loaded. Raises CheckpointError if
+    there is none of that name."""
     return _shipped(checkpoint)[1]
 
 
@@ -69,10 +63,8 @@ def cached_per_checkpoint(
 
     An answer about a shipped model is small: its sentences have 12 words. One about a visitor's model is as large as
     MAX_RUN_VALUES of portable.py allows: a run is 36 MB, its answers 56. So only few runs are kept of them, of which
-    the rest is made again, and what is a few numbers only.
-
-    Raises:
-        CheckpointError: as `translator`, also where the answer was given before.
+    the rest is made again, and what is a few numbers only. Raises CheckpointError as `translator`, also where the
+    answer was given before.
     """
 
     def keep(answer: Callable[Concatenate[About, P], T]) -> Callable[Concatenate[About, P], T]:
@@ -94,11 +86,7 @@ def cached_per_checkpoint(
 
 
 def own_model(checkpoint: str) -> LoadedModel | None:
-    """A visitor's own model, loaded; None for a shipped checkpoint.
-
-    Raises:
-        ModelGoneError: it is no longer there.
-    """
+    """A visitor's own model, loaded; None for a shipped checkpoint. Raises ModelGoneError if it is no longer there."""
     if not is_own_model(checkpoint):
         return None
     if not (model := model_store().find(checkpoint)):
@@ -124,21 +112,14 @@ def _shipped(checkpoint: str) -> tuple[Translator, str]:
 
 
 def corpus_of(checkpoint: str) -> Corpus | None:
-    """The corpus that a model learned from, where that is known.
-
-    Raises:
-        ModelGoneError: it is a visitor's own, and no longer there.
-    """
+    """The corpus that a model learned from, where that is known. Raises ModelGoneError if it is a visitor's own, and
+    no longer there."""
     own = own_model(checkpoint)
     return own.corpus if own else CORPORA.get(checkpoint)
 
 
 def examples_of(checkpoint: str) -> tuple[Example, ...]:
-    """Sentences to try, at least one.
-
-    Raises:
-        CheckpointError: there is none of that name.
-    """
+    """Sentences to try, at least one. Raises CheckpointError if there is none of that name."""
     if real := real_models().find(checkpoint):
         return real.examples
     known = corpus_of(checkpoint)
@@ -208,12 +189,9 @@ def about(checkpoint: str) -> Model:
 
 
 def described(checkpoint: str) -> Model:
-    """What the page knows of a model. A shipped or a real one is not loaded for it: a broken one must not keep the page
-    from starting.
-
-    Raises:
-        CheckpointError: it is a visitor's own, and no longer there; or its corpus is not known.
-    """
+    """What the page knows of a model. A shipped or a real one is not loaded for it: a broken one must not keep the
+    page from starting. Raises CheckpointError if it is a visitor's own, and no longer there; or its corpus is not
+    known."""
     if real := real_models().find(checkpoint):
         return _real(real)
     own, known = own_model(checkpoint), corpus_of(checkpoint)

@@ -15,9 +15,9 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from safetensors import safe_open
-from typing_extensions import TypedDict
 
 from ...inference.device import pick_device
 from ...inference.translator import CheckpointError, Translator
@@ -83,14 +83,6 @@ class _Model:
     failed: tuple[float, RealModelError] | None = None
 
 
-class Counts(TypedDict):
-    """The bytes of each model in memory, of all, and how many they may be."""
-
-    loaded: dict[str, int]
-    bytes: int
-    most: int
-
-
 class RealModels:
     """Those of one server. Thread-safe.
 
@@ -119,18 +111,15 @@ class RealModels:
     def __contains__(self, checkpoint: object) -> bool:
         return isinstance(checkpoint, str) and checkpoint in self._models
 
-    def counts(self) -> Counts:
-        """The models in memory."""
+    def counts(self) -> dict[str, Any]:
+        """The bytes of each model in memory, of all, and how many they may be."""
         with self._changed:
             loaded = {name: model.size for name, model in self._models.items() if model.translator}
         return {"loaded": loaded, "bytes": sum(loaded.values()), "most": self.max_bytes}
 
     def translator(self, checkpoint: str) -> Translator:
-        """A listed model; where it is not in memory, this thread waits for it.
-
-        Raises:
-            RealModelError: it cannot be had.
-        """
+        """A listed model; where it is not in memory, this thread waits for it. Raises RealModelError if it cannot be
+        had."""
         with self._used(checkpoint) as model:
             if loading := self._start(model):
                 loading.done.result()
@@ -153,11 +142,8 @@ class RealModels:
 
     @asynccontextmanager
     async def chosen(self, checkpoint: str) -> AsyncIterator[Loading | None]:
-        """Somebody waits for a listed model inside; None where it is in memory.
-
-        Raises:
-            RealModelError: it could not be had a moment ago.
-        """
+        """Somebody waits for a listed model inside; None where it is in memory. Raises RealModelError if it could
+        not be had a moment ago."""
         with self._used(checkpoint) as model:
             yield self._start(model)
 
@@ -282,9 +268,5 @@ def _bytes_in_memory(weights: Path) -> int:
 
 @cache
 def real_models() -> RealModels:
-    """This server's.
-
-    Raises:
-        ValueError: an entry of $TRANSFORMER_MODELS is not a model.
-    """
+    """This server's. Raises ValueError if an entry of $TRANSFORMER_MODELS is not a model."""
     return RealModels(listed(settings().models), settings().loaded_megabytes * 2**20)

@@ -37,6 +37,7 @@ from .shared_run import Event, Events, Joined, SharedRun
 
 ROOT = Path(__file__).resolve().parents[3]
 ON_CPU, ON_GPU = "transformer.live.worker", "transformer.web.server.zero_gpu"  # modules of the process
+PLACE_SECONDS = 0.5  # between two looks at the place of a training that waits
 HEARTBEAT_SECONDS = 15  # between two events of a training that waits: proxies close connections that are silent
 GPU_SECONDS = 90  # to wait for a GPU: the hub answers within 60
 MISTAKE_SECONDS = 15  # that the two models of a mistake take on an idle machine
@@ -141,7 +142,6 @@ class _Training:
     stopped: bool = False
     above_share: bool = False  # it is ended for another address
     end: float | None = None  # by estimate, once it runs: a time of the monotonic clock
-    moved: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class TrainingQueue:
@@ -187,11 +187,8 @@ class TrainingQueue:
             raise BusyError("train.already")
 
     def train(self, job: Job, client: Client) -> Events:
-        """Wait, train, and keep the model. Closing the generator ends the training.
-
-        Raises:
-            BusyError: the session trains already, or too many trainings wait.
-        """
+        """Wait, train, and keep the model. Closing the generator ends the training. Raises BusyError if the session
+        trains already, or too many trainings wait."""
         return self._queued(client, lambda training: self._train(training, job), job.estimate)
 
     async def train_mistake(self, mistake: str, client: Client) -> Events:
@@ -220,9 +217,8 @@ class TrainingQueue:
         except QueueFullError:
             raise BusyError("train.crowded") from None
         self._trainings.append(training)
-        self._tell_places()
         try:
-            async for place in self._wait(training):
+            async for place in self._places(training):
                 yield {"event": "waiting", "place": place, "seconds": self._seconds_until(training)}
             training.end = time.monotonic() + seconds
             self._end_above_share(training, SHARE_SECONDS)
@@ -235,7 +231,6 @@ class TrainingQueue:
         finally:
             self._trainings.remove(training)
             self._queue.leave(training.ticket)
-            self._tell_places()
 
     def _end_above_share(self, training: _Training, seconds: float) -> None:
         """Stop a training that is still above its address's share after `seconds`, or as soon as it is later."""
@@ -261,26 +256,15 @@ class TrainingQueue:
                 heapreplace(ends, ends[0] + seconds)
         return ends[0]
 
-    def _tell_places(self) -> None:
-        for training in self._trainings:
-            training.moved.set()
-
-    async def _wait(self, training: _Training) -> AsyncGenerator[int]:
+    async def _places(self, training: _Training) -> AsyncGenerator[int]:
         """A training's place in the queue, from 1, when it changes and as a heartbeat, until its turn."""
-        announced = 0
-        while True:
-            training.moved.clear()  # before reading the place, so that a move during the yield is not missed
-            place = self._queue.place(training.ticket)
-            if not place:
-                training.ticket.turn.result()  # raises where another address needed the place
-                return
-            if place != announced:
-                yield (announced := place)
-            try:
-                async with asyncio.timeout(HEARTBEAT_SECONDS):  # wait_for of Python 3.11 may swallow a cancellation
-                    await training.moved.wait()
-            except TimeoutError:
-                announced = 0
+        announced, due = 0, 0.0
+        while place := self._queue.place(training.ticket):
+            if place != announced or time.monotonic() >= due:
+                announced, due = place, time.monotonic() + HEARTBEAT_SECONDS
+                yield place
+            await asyncio.wait([training.ticket.turn], timeout=min(PLACE_SECONDS, HEARTBEAT_SECONDS))
+        training.ticket.turn.result()  # raises where another address needed the place
 
     async def _train(self, training: _Training, job: Job) -> Events:
         client, file = training.ticket.client, self._store.folder / f"{secrets.token_hex(16)}.safetensors"
