@@ -34,22 +34,14 @@ class Problem:
 
 @dataclass
 class Plan:
-    """The result of a form. With a problem there is no job, and whatever cannot be computed is None.
-
-    Attributes:
-        parameters: the number of weights.
-        bytes: the estimated memory of the training.
-        seconds: its estimated time, on one thread of an idle machine (see pace.py for this one).
-        corpus: the corpus, with vocabularies of all pairs.
-        parts: the numbers of training and of held-out pairs.
-    """
+    """The result of a form. With a problem there is no job, and whatever cannot be computed is None."""
 
     problems: list[Problem]
-    parameters: int | None = None
-    bytes: int | None = None
-    seconds: float | None = None
-    corpus: Corpus | None = None
-    parts: tuple[int, int] | None = None
+    parameters: int | None = None  # the number of weights
+    bytes: int | None = None  # the estimated memory of the training
+    seconds: float | None = None  # its estimated time, on one thread of an idle machine (see pace.py for this one)
+    corpus: Corpus | None = None  # with vocabularies of all pairs
+    parts: tuple[int, int] | None = None  # the numbers of training and of held-out pairs
     watch: str = ""
     job: Job | None = None
 

@@ -19,18 +19,11 @@ MAX_COPY_BYTES = 256 * 2**20  # of model copies for deferred snapshots
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The model after one training step.
+    """The model after one training step."""
 
-    Attributes:
-        step: 0 is the untrained model.
-        free: the free-running translation.
-        forced: the run with teacher forcing on the reference, whose rows stay the same in all snapshots; None without a
-            reference.
-    """
-
-    step: int
-    free: Translation
-    forced: Translation | None
+    step: int  # 0 is the untrained model
+    free: Translation  # free-running
+    forced: Translation | None  # with teacher forcing, where there is a reference: its rows stay in all snapshots
 
 
 class SnapshotRecorder:
@@ -39,12 +32,9 @@ class SnapshotRecorder:
     A snapshot that training has no time for is taken afterwards, from a copy of the weights of its step.
 
     Args:
-        watch: the sentence.
+        watch: the sentence; SentenceError if the model cannot translate it.
         reference: its reference translation, words separated by spaces, or None.
         steps: of the whole training.
-
-    Raises:
-        SentenceError: the model cannot translate the sentence.
     """
 
     def __init__(self, checkpoint: Checkpoint, watch: str, reference: str | None, steps: int) -> None:

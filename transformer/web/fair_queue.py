@@ -31,12 +31,8 @@ class Ticket:
 
 
 class FairQueue:
-    """Places for `concurrency` tasks at a time. It belongs to one event loop.
-
-    Args:
-        size: tickets that may wait.
-        per_address: tasks of one address at a time; its others wait even where places are free.
-    """
+    """Places for `concurrency` tasks at a time, of which one address has at most `per_address`; `size` tickets may
+    wait. It belongs to one event loop."""
 
     def __init__(self, concurrency: int, size: int, per_address: int | None = None) -> None:
         self._concurrency, self._size = concurrency, size

@@ -153,13 +153,8 @@ class SweepRequest(RunRequest):
 
 
 def setting(default: float | None, *, slider: tuple[float, float, float], **bounds: float) -> Any:
-    """A field of a request that the page has a control for.
-
-    Args:
-        default: None where the server chooses.
-        slider: least, most and step of what the page offers and its address takes.
-        bounds: what a request may ask for.
-    """
+    """A field of a request that the page has a control for; its default is None where the server chooses. The slider
+    is least, most and step of what the page offers and its address takes, the bounds what a request may ask for."""
     low, high, step = slider
     return Field(default, json_schema_extra={"min": low, "max": high, "step": step}, **bounds)  # type: ignore[call-overload]
 
@@ -328,29 +323,23 @@ class ChangeForm(TypedDict):
 class Parameter(TypedDict):
     """One parameter of the page's address, and the state that it holds.
 
-    Attributes:
-        kind: "choice" of `choices`; "position", from 0 in the state and from 1 in the address; "number" from `min` to
-            `max` by `step`; "switch", yes or no; or one that state/address.ts reads by itself.
-        state: its name there.
-        always: it is in every address; others only where they differ from their default.
-        part: only where this part of Break it is open.
-        strategy: the decoding strategy that it sets.
-        of_run: it means nothing for another run.
+    Its kind is "choice" of `choices`; "position", from 0 in the state and from 1 in the address; "number" from `min` to
+    `max` by `step`; "switch", yes or no; or one that state/address.ts reads by itself.
     """
 
     kind: Literal[
         "choice", "position", "number", "switch", "checkpoint", "sentence", "changes", "language", "stops", "mistake"
     ]
-    state: NotRequired[str]
+    state: NotRequired[str]  # its name there
     default: NotRequired[str | float | bool]
     choices: NotRequired[list[str]]
     min: NotRequired[float]
     max: NotRequired[float]
     step: NotRequired[float]
-    always: NotRequired[bool]
-    part: NotRequired[str]
-    strategy: NotRequired[str]
-    of_run: NotRequired[bool]
+    always: NotRequired[bool]  # it is in every address; others only where they differ from their default
+    part: NotRequired[str]  # only where this part of Break it is open
+    strategy: NotRequired[str]  # the decoding strategy that it sets
+    of_run: NotRequired[bool]  # it means nothing for another run
 
 
 class PageSchema(TypedDict):

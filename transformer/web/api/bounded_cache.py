@@ -9,12 +9,7 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[V]):
-    """Thread-safe.
-
-    Args:
-        most: bytes of all answers.
-        size: bytes of one.
-    """
+    """Keeps answers up to `most` bytes, by the `size` of each. Thread-safe."""
 
     def __init__(self, most: int, size: Callable[[V], int]) -> None:
         self._most, self._size = most, size

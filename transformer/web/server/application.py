@@ -44,11 +44,7 @@ class Preload:
 
 
 def application(page: gr.Blocks, head: str) -> FastAPI:
-    """The page with its server.
-
-    Args:
-        head: the contents of the page's <head>.
-    """
+    """The page, with these contents of its <head>, and its server."""
     app = FastAPI(
         openapi_url=None,
         routes=[*page_routes.routes(QUESTIONS), *files.ROUTES],

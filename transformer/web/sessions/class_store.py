@@ -22,13 +22,9 @@ Fields = Mapping[str, str]
 
 
 class ClassStore(Protocol):
-    """All methods block. They may be called in any thread, in one at a time.
+    """All methods block. They may be called in any thread, in one at a time."""
 
-    Attributes:
-        errors: what they raise where the store cannot be reached, is full or broken.
-    """
-
-    errors: tuple[type[Exception], ...]
+    errors: tuple[type[Exception], ...]  # that they raise where the store cannot be reached, is full or broken
 
     def read(self, known: Mapping[str, int]) -> dict[str, tuple[int, Fields]]:
         """Every class by its code: its version, and the texts that have changed since a known one."""
@@ -40,13 +36,10 @@ class ClassStore(Protocol):
 
 
 class SqliteStore:
-    """A file that all processes of a machine share.
+    """A file in a folder, which all processes of a machine share; without a folder, classes are in memory only.
 
     A change survives the end of the process, however it ends, as soon as `write` has returned; only if the machine
     loses its power, the changes of the last seconds may be lost.
-
-    Args:
-        folder: of the file; None to keep classes in memory only.
     """
 
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)

@@ -64,24 +64,16 @@ class LoadedModel:
 
 @dataclass(eq=False)
 class StoredModel:
-    """A model of a session.
-
-    Attributes:
-        name: given by the visitor.
-        size: bytes, in memory.
-        used: when it was used last, by the store's clock.
-        loaded: None while it is only a file.
-        token: by which others use it, once it is shared.
-    """
+    """A model of a session."""
 
     key: str
-    name: str
+    name: str  # given by the visitor
     client: Client
     file: Path
-    size: int
-    used: float
-    loaded: LoadedModel | None
-    token: str = ""
+    size: int  # bytes, in memory
+    used: float  # when it was used last, by the store's clock
+    loaded: LoadedModel | None  # None while it is only a file
+    token: str = ""  # by which others use it, once it is shared
     loading: threading.Lock = field(default_factory=threading.Lock)
 
 

@@ -84,11 +84,7 @@ class _Model:
 
 
 class RealModels:
-    """Those of one server. Thread-safe.
-
-    Args:
-        max_bytes: of the weights of all models in memory.
-    """
+    """Those of one server. The weights of all in memory take at most `max_bytes`. Thread-safe."""
 
     def __init__(
         self, models: Sequence[ListedModel], max_bytes: int, clock: Callable[[], float] = time.monotonic

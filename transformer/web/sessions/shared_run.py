@@ -22,10 +22,8 @@ class Joined(TypedDict):
 class SharedRun:
     """A run that continues while it has a listener, and whose events can be replayed after its end.
 
-    It begins at the first listener's first event. All methods belong to one event loop.
-
-    Args:
-        events: of the run; closing them ends it.
+    It begins at the first listener's first event, and ends when its events are closed. All methods belong to one event
+    loop.
     """
 
     def __init__(self, events: Events) -> None:
