@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
@@ -18,13 +18,6 @@ class Refusal(TypedDict):
     """The answer to every request that cannot be met."""
 
     error: MessageJSON
-
-
-class Failure(TypedDict):
-    """The last event of a stream that fails."""
-
-    event: Literal["error"]
-    message: MessageJSON
 
 
 @dataclass(frozen=True)

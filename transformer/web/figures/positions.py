@@ -1,6 +1,6 @@
 """The positional encoding (§3.5) as figures, and how it joins the embedding.
 
-N positions, D dimensions.
+N positions, D dimensions. Colours are those of assets/web/style.css.
 """
 
 import html
@@ -10,7 +10,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from ...network.config import Sinusoid
-from .style import DIVERGING, styled
+
+FONT = 'ui-sans-serif, system-ui, "Segoe UI", Roboto, "Noto Sans", sans-serif'
+
+# Two hues that colour-blind eyes tell apart. The page puts its own in their place (assets/web/charts/plotly.ts),
+# since a figure is made before it is known in which theme it will be seen.
+DIVERGING = [[0.0, "#b42318"], [0.5, "#ffffff"], [1.0, "#4338ca"]]
 
 _SCALE = {"colorscale": DIVERGING, "zmid": 0.0, "showscale": False}
 
@@ -35,7 +40,7 @@ def heatmap(encoding: np.ndarray) -> go.Figure:
     trace = go.Heatmap(
         z=encoding, zmin=-1, zmax=1, hovertemplate="position %{y}, dimension %{x}: %{z:.3f}<extra></extra>", **_SCALE
     )
-    figure = styled(go.Figure(trace), height=432)
+    figure = _styled(go.Figure(trace), height=432)
     figure.update_xaxes(title_text="dimension")
     figure.update_yaxes(title_text="position", autorange="reversed")
     return figure
@@ -53,7 +58,7 @@ def similar(cosine: np.ndarray, position: int) -> go.Figure:
 
 def _line(values: np.ndarray, hover: str) -> go.Figure:
     trace = go.Scatter(y=values, mode="lines", line={"width": 2}, hovertemplate=hover)
-    figure = styled(go.Figure(trace), height=170)
+    figure = _styled(go.Figure(trace), height=170)
     figure.update_xaxes(title_text="position")
     figure.update_yaxes(range=[-1.1, 1.1], tickvals=[-1, 0, 1])
     return figure
@@ -89,7 +94,7 @@ def input_sum(tokens: Sequence[str], embedding: np.ndarray, positions: np.ndarra
         figure.add_annotation(
             text=name, x=0, y=top, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False
         )
-    styled(figure, height=3 * (rows * 18 + 34) + 44)  # last, so that it reaches every axis
+    _styled(figure, height=3 * (rows * 18 + 34) + 44)  # last, so that it reaches every axis
     figure.update_layout(margin={"t": 28})
     figure.update_xaxes(title_text="dimension", anchor="y3")
     return figure
@@ -102,3 +107,22 @@ def _token_axis(tokens: Sequence[str]) -> dict[str, object]:
         "ticktext": [html.escape(token) for token in tokens],
         "autorange": "reversed",
     }
+
+
+def _styled(figure: go.Figure, height: int) -> go.Figure:
+    """A figure in the page's style: transparent, quiet, no title (the heading is HTML)."""
+    figure.update_layout(
+        template=None,
+        height=height,
+        margin={"l": 56, "r": 8, "t": 8, "b": 44},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"family": FONT, "size": 13},
+        hoverlabel={"font": {"family": FONT, "size": 13}},
+        showlegend=False,
+        dragmode=False,
+    )
+    axis = {"showgrid": False, "zeroline": False, "fixedrange": True, "ticks": "", "title": {"font": {"size": 13}}}
+    figure.update_xaxes(axis)
+    figure.update_yaxes(axis)
+    return figure

@@ -17,7 +17,6 @@ from ...messages import MessageError, Words
 from ...network.cost import count_parameters
 from ...storage.checkpoint import CARD, FOLDER
 from .. import access_log as log
-from ..opus_models import ListedModel
 from ..schema import CheckpointRequest
 from .model_store import LoadedModel, ModelGoneError, is_own_model, model_store, when_unloaded
 from .real_models import real_models
@@ -192,26 +191,18 @@ def described(checkpoint: str) -> Model:
     """What the page knows of a model. A shipped or a real one is not loaded for it: a broken one must not keep the
     page from starting. Raises CheckpointError if it is a visitor's own, and no longer there; or its corpus is not
     known."""
-    if real := real_models().find(checkpoint):
-        return _real(real)
-    own, known = own_model(checkpoint), corpus_of(checkpoint)
-    if not known:
-        raise RefusedCheckpointError("error.no_checkpoint", names=Words(tuple(CORPORA)))
+    real, own, known = real_models().find(checkpoint), own_model(checkpoint), corpus_of(checkpoint)
     shown: Model = {
         "checkpoint": checkpoint,
-        "sentences": known.size,
-        "examples": known.examples,
-        "words": known.words,
-        "surprise": bool(known.held_out),
+        "sentences": known.size if known else 0,
+        "examples": examples_of(checkpoint),
+        "words": known.words if known else {},
+        "surprise": bool(known and known.held_out),
         "label_smoothing": 0.0,
     }
-    if not own:
-        shown["experiments"] = experiments.shipped(checkpoint)
-        written = FOLDER / checkpoint / CARD
-        about_it = written.read_text("utf-8", errors="replace") if written.exists() else ""
-        if smoothing := found_in_card(r"^    python -m .* --label-smoothing ([\d.]+)", about_it):
-            shown["label_smoothing"] = float(smoothing)
-    else:
+    if real:
+        shown["real"] = {"licence": real.licence, "size": real.size, "languages": real.languages}
+    elif own:
         portable = own.portable
         config = portable.checkpoint.model.config
         shown |= {
@@ -223,16 +214,10 @@ def described(checkpoint: str) -> Model:
             "d_model": config.d_model,
             "label_smoothing": float(portable.training.get("label_smoothing", 0)),
         }
+    else:
+        shown["experiments"] = experiments.shipped(checkpoint)
+        written = FOLDER / checkpoint / CARD
+        about_it = written.read_text("utf-8", errors="replace") if written.exists() else ""
+        if smoothing := found_in_card(r"^    python -m .* --label-smoothing ([\d.]+)", about_it):
+            shown["label_smoothing"] = float(smoothing)
     return shown
-
-
-def _real(model: ListedModel) -> Model:
-    return {
-        "checkpoint": model.checkpoint,
-        "sentences": 0,
-        "examples": examples_of(model.checkpoint),
-        "words": {},
-        "surprise": False,
-        "label_smoothing": 0.0,
-        "real": {"licence": model.licence, "size": model.size, "languages": model.languages},
-    }
