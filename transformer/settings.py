@@ -10,11 +10,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Variable:
-    """An environment variable: its default, which has its type, and a line for the table of settings."""
+    """An environment variable, and its default, which has its type."""
 
     name: str
     default: int | bool | str
-    meaning: str
 
     def read(self, environment: Mapping[str, str]) -> int | bool | str:
         """The setting: text; a whole number from 1, or from 0 if that is the default; a switch, off if empty or 0.
@@ -32,9 +31,9 @@ class Variable:
         raise ValueError(f"{self.name}={value!r} is not a whole number from {least}")
 
 
-def setting(name: str, default: Any, meaning: str) -> Any:
+def setting(name: str, default: Any) -> Any:
     """A dataclass field that an environment variable sets."""
-    return field(default=default, metadata={"variable": Variable(name, default, meaning)})
+    return field(default=default, metadata={"variable": Variable(name, default)})
 
 
 def variables(cls: type) -> dict[str, Variable]:

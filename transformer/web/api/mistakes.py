@@ -52,11 +52,9 @@ def opening() -> list[MistakeCode]:
     ]
 
 
-async def train_mistake(request: TrainingMistakeRequest, client: Client) -> AsyncGenerator[MistakeTrainingEvent]:
+def train_mistake(request: TrainingMistakeRequest, client: Client) -> AsyncGenerator[MistakeTrainingEvent]:
     """Small models that are trained with a mistake and without it."""
-    async with aclosing(training_queue().train_mistake(request.name, client)) as events:
-        async for event in events:
-            yield event  # type: ignore[misc]  # a dict
+    return training_queue().train_mistake(request.name, client)  # type: ignore[return-value]  # dicts
 
 
 def recorded(request: TrainingMistakeRequest) -> Recording:

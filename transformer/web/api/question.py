@@ -1,10 +1,10 @@
 """How a request becomes an answer: validated by its model, answered by a plain function, refused in one way."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
@@ -27,8 +27,8 @@ class Question:
     Attributes:
         name: in its address.
         function: takes the validated `request`, whose model is its annotation; its ValueErrors are refusals. One that
-            computes is a plain function. A coroutine waits for no turn, and takes the `client` too, as does an async
-            generator of events, whose answer is a stream.
+            computes is a plain function. A coroutine waits for no turn, and takes the `client` too, as does one that
+            returns an async generator of events, whose answer is a stream.
     """
 
     name: str
@@ -38,9 +38,9 @@ class Question:
     def computes(self) -> bool:
         return not self.streams and not inspect.iscoroutinefunction(self.function)
 
-    @property
+    @cached_property
     def streams(self) -> bool:
-        return inspect.isasyncgenfunction(self.function)
+        return get_origin(get_type_hints(self.function)["return"]) is AsyncGenerator
 
     @cached_property
     def types(self) -> tuple[Any, Any]:

@@ -273,13 +273,13 @@ class TrainingQueue:
             with self._store.reserved(client, size_of(job)) as reservation:
                 async with aclosing(self._job_events(training, job, file)) as events:
                     async for event in events:
+                        if event["event"] == "ended":
+                            self._learn(job, event)
                         if event["event"] == "trained":
                             event = await self._keep(event, file, reservation)
-                            is_kept = "model" in event
-                        elif event["event"] == "ended":
-                            self._learn(job, event)
+                            is_kept = True
                         yield event
-        except ModelStoreFullError as error:
+        except (PortableError, ModelStoreFullError) as error:
             yield {"event": "error", "message": error.message.for_page()}
         finally:
             if not is_kept:
@@ -294,21 +294,16 @@ class TrainingQueue:
     async def _job_events(self, training: _Training, job: Job, file: Path) -> Events:
         """The events of the training's process: on a GPU, if that is worth while and can be had."""
 
-        def begin(worker: Worker) -> None:
-            worker.train(job, file)
-
-        if on_zero_gpu() and count_parameters(TransformerConfig(**job.model)) >= THREADS_FROM:
-            async with aclosing(self._work(training, begin, ON_GPU)) as events:
+        is_large = count_parameters(TransformerConfig(**job.model)) >= THREADS_FROM
+        for module in (ON_GPU, ON_CPU) if is_large and on_zero_gpu() else (ON_CPU,):
+            async with aclosing(self._work(training, lambda worker: worker.train(job, file), module)) as events:
                 with suppress(TimeoutError):
-                    first = await asyncio.wait_for(anext(events), GPU_SECONDS)
-                    if first["event"] != "error":  # the process has not ended
+                    first = await asyncio.wait_for(anext(events), GPU_SECONDS if module == ON_GPU else None)
+                    if module == ON_CPU or first["event"] != "error":  # the process has not ended
                         yield first
                         async for event in events:
                             yield event
                         return
-        async with aclosing(self._work(training, begin)) as events:
-            async for event in events:
-                yield event
 
     async def _work(self, training: _Training, begin: Callable[[Worker], None], module: str = ON_CPU) -> Events:
         """The events of a process of its own; an error if it ends without a result."""
@@ -334,18 +329,13 @@ class TrainingQueue:
             yield {"event": "error", "message": Message(key).for_page()}
 
     async def _keep(self, trained: Event, file: Path, reservation: Reservation) -> Event:
+        client = reservation.client
         try:
-            key = await asyncio.to_thread(self._store.keep, reservation.client, file, reservation)
-        except (PortableError, ModelStoreFullError) as error:
-            return {"event": "error", "message": error.message.for_page()}
+            key = await asyncio.to_thread(self._store.keep, client, file, reservation)
         except OSError:  # the file has been removed
-            return {"event": "error", "message": NO_ROOM.for_page()}
+            raise ModelStoreFullError(NO_ROOM.key) from None
         del trained["file"]
-        return {
-            **trained,
-            "model": await asyncio.to_thread(about, key),
-            "kept": self._store.keys_of(reservation.client.session),
-        }
+        return trained | {"model": await asyncio.to_thread(about, key), "kept": self._store.keys_of(client.session)}
 
     async def _start_worker(self, module: str) -> Worker:
         start = self._take_spare_or_start if module == ON_CPU else lambda: Worker(module)
@@ -353,19 +343,13 @@ class TrainingQueue:
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
-            starting.add_done_callback(_end)
+            starting.add_done_callback(lambda started: started.result().end())
             raise
 
     def _take_spare_or_start(self) -> Worker:
         with self._lock:
             spare, self._spare = self._spare, None
         return spare if spare and spare.process.poll() is None else Worker()
-
-
-def _end(started: "asyncio.Future[Worker]") -> None:
-    """End a process for a training that was cancelled meanwhile."""
-    if not started.cancelled() and started.exception() is None:
-        started.result().end()
 
 
 @cache
