@@ -65,4 +65,4 @@ def test_what_names_no_action_escapes_from_gradio() -> None:
         except Exception as error:
             escaped.append(type(error))
     assert escaped == [FnIndexInferError, KeyError]
-    assert gradio_internals.refusals().keys() == {*escaped, RequestValidationError}
+    assert gradio_internals.error_handlers().keys() == {*escaped, RequestValidationError}

@@ -57,7 +57,7 @@ def call_itself(page: Any, address: str) -> None:
         page.mcp_server_obj._local_url = address
 
 
-def refusals() -> dict[type[Exception], Any]:
+def error_handlers() -> dict[type[Exception], Any]:
     """Handlers of what Gradio lets escape from a call that names no action of this server: a fault, in its eyes. And of
     a body that is no call, which FastAPI would quote, or fail to where it has half of a character."""
     from fastapi.exceptions import RequestValidationError

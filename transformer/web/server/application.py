@@ -60,7 +60,7 @@ def application(page: gr.Blocks, head: str) -> FastAPI:
         app,
         page,
         path="/",
-        app_kwargs={"exception_handlers": gradio_internals.refusals()},
+        app_kwargs={"exception_handlers": gradio_internals.error_handlers()},
         root_path=os.environ.get("GRADIO_ROOT_PATH"),
         head=head,
         css_paths=[files.BUNDLE["app.css"]],

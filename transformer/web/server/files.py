@@ -58,7 +58,7 @@ def _uploads() -> tuple[FairQueue, FairQueue]:
 async def upload(request: Request) -> Response:
     (arriving, reading), client = _uploads(), client_of(request.scope)
     file = model_store().folder / f"{secrets.token_hex(16)}.safetensors"
-    started, outcome, kept = time.perf_counter(), "ok", False
+    started, outcome, is_kept = time.perf_counter(), "ok", False
     try:
         if not client.session:
             raise MessageError("error.request")
@@ -66,7 +66,7 @@ async def upload(request: Request) -> Response:
             await _write(request, file)
             async with reading.turn(client, UPLOAD_SECONDS):
                 key = await asyncio.to_thread(model_store().keep, client, file)
-        kept = True
+        is_kept = True
         answer = {"model": await asyncio.to_thread(about, key), "kept": model_store().keys_of(client.session)}
         return JSONResponse(answer)
     except QueueFullError:
@@ -80,7 +80,7 @@ async def upload(request: Request) -> Response:
         outcome = "file.no_room" if full else "file.not_taken"
         return refused(Message(outcome))
     finally:
-        if not kept:
+        if not is_kept:
             file.unlink(missing_ok=True)
         access_log.action("upload", started, outcome)
 

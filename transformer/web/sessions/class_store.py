@@ -15,7 +15,7 @@ from .. import access_log
 
 KEPT_SECONDS = 4 * 3600  # after its last change, in Redis; classes end by themselves before (see classes.py)
 MAX_PAGES = 2**16  # of 4 KB; 50 classes of 300 students with 20 questions take 12,000
-PATIENCE_SECONDS = 2  # for another process, or for Redis
+WAIT_SECONDS = 2  # for another process, or for Redis
 FORMAT = 1
 
 Fields = Mapping[str, str]
@@ -86,7 +86,7 @@ class SqliteStore:
 
 def _opened(file: str) -> sqlite3.Connection:
     """Raises sqlite3.Error."""
-    db = sqlite3.connect(file, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(file, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
     with db:
         db.execute("begin")  # another process may make the tables now
         found = [db.execute(f"pragma {name}").fetchone()[0] for name in ("user_version", "quick_check(1)")]
@@ -126,9 +126,9 @@ class RedisStore:
     def __init__(self, address: str) -> None:
         import redis  # optional: replicas on one machine do without
 
-        patience = {"socket_timeout": PATIENCE_SECONDS, "socket_connect_timeout": PATIENCE_SECONDS, "retry": None}
+        timeouts = {"socket_timeout": WAIT_SECONDS, "socket_connect_timeout": WAIT_SECONDS, "retry": None}
         self.errors: tuple[type[Exception], ...] = (redis.RedisError,)
-        self._redis: Any = redis.Redis.from_url(address, decode_responses=True, **patience)
+        self._redis: Any = redis.Redis.from_url(address, decode_responses=True, **timeouts)
         self._write = self._redis.register_script(WRITE)
 
     def read(self, known: Mapping[str, int]) -> dict[str, tuple[int, Fields]]:

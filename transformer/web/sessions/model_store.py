@@ -132,7 +132,7 @@ class ModelStore:
             self._reservations = [each for each in self._reservations if each is not reservation]
             self._delete(*self._make_room(client, size))
             self._models[key] = stored
-        self._unload(kept=stored)
+        self._unload(in_use=stored)
         return key
 
     def load(self, model: StoredModel) -> LoadedModel:
@@ -147,7 +147,7 @@ class ModelStore:
                 self.delete(model.key)
                 raise ModelGoneError from None
             loaded = model.loaded = _loaded(portable, model.key)
-        self._unload(kept=model)
+        self._unload(in_use=model)
         return loaded
 
     def _read(self, file: Path) -> PortableModel:
@@ -183,11 +183,11 @@ class ModelStore:
         with self._lock:
             self._delete(*{key} & self._models.keys())
 
-    def _unload(self, kept: StoredModel | None = None) -> None:
+    def _unload(self, in_use: StoredModel | None = None) -> None:
         """Let models leave memory that have not been used for a while, or for longest where all take too much."""
         with self._lock:
-            others = [model for model in self._models.values() if model.loaded and model is not kept]
-            size = sum(model.size for model in others) + (kept.size if kept else 0)
+            others = [model for model in self._models.values() if model.loaded and model is not in_use]
+            size = sum(model.size for model in others) + (in_use.size if in_use else 0)
             unloaded = False
             for model in others:  # the least recently used first
                 if model.used <= self._clock() - LOADED_SECONDS or size > LOADED_BYTES:
@@ -196,7 +196,7 @@ class ModelStore:
             if self._check:
                 self._check.cancel()
                 self._check = None
-            if kept or others:  # also once after the last: what was being computed may have been cached since
+            if in_use or others:  # also once after the last: what was being computed may have been cached since
                 self._check = threading.Timer(CHECK_SECONDS, self._unload)
                 self._check.daemon = True
                 self._check.start()
