@@ -27,14 +27,11 @@ class Snapshot:
 
 
 class SnapshotRecorder:
-    """Takes snapshots of a model while it is trained.
+    """Takes snapshots of a model while it is trained for `steps` steps.
 
-    A snapshot that training has no time for is taken afterwards, from a copy of the weights of its step.
-
-    Args:
-        watch: the sentence; SentenceError if the model cannot translate it.
-        reference: its reference translation, words separated by spaces, or None.
-        steps: of the whole training.
+    They are of its translation of `watch` (SentenceError if it cannot translate that), and if the reference translation
+    is known, of a run with teacher forcing on its words. A snapshot that training has no time for is taken afterwards,
+    from a copy of the weights of its step.
     """
 
     def __init__(self, checkpoint: Checkpoint, watch: str, reference: str | None, steps: int) -> None:

@@ -38,12 +38,8 @@ MONITORED = 50  # held-out sentences whose loss is measured during training
 def live(
     job: Job, file: Path, stopped: Callable[[], bool] = lambda: False, device: torch.device | None = None
 ) -> Iterator[LiveEvent | TrainedFile]:
-    """Train, report, and write the model to `file`. Watching does not change the weights.
-
-    Args:
-        stopped: called after every step; training ends when it returns True, and the model is saved.
-        device: where to train; None for the one that `pick_device` picks.
-    """
+    """Train, report, and write the model to `file`. Watching does not change the weights. As soon as `stopped`, which
+    is called after every step, returns True, training ends, and the model is saved."""
     torch.set_num_threads(job.threads)
     src_vocab, tgt_vocab = (Vocabulary(words, folds=True) for words in (job.source_words, job.target_words))
     training, config = TrainingConfig(**job.training), TransformerConfig(**job.model)

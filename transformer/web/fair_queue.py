@@ -11,10 +11,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from ..messages import MessageError
 from .client import Client
-from .errors import TryAgainError
 
 LATER = 2**62  # than any number of a turn
+
+
+class TryAgainError(MessageError):
+    """The server cannot answer now: status 503, after which the page asks again by itself."""
+
+    def __init__(self) -> None:
+        super().__init__("error.busy")
 
 
 class QueueFullError(TryAgainError):

@@ -1,7 +1,7 @@
 """Every request that crosses the wire, and all that the page's address can hold: declared once, here.
 
 Requests are pydantic models: they validate what anybody may have written. Their answers are the types that the
-functions in api/ return. `page_schema` is what the browser needs to know. tests/js/wire.py makes the types of all of it
+functions in api/ return. `PageSchema` is what the browser needs to know. tests/js/wire.py makes the types of all of it
 that the JavaScript is checked against.
 """
 
@@ -15,10 +15,9 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from ..analysis.sublayer import PARTS as MATRICES
 from ..inference.attention_maps import KINDS, Kind
-from ..inference.interventions import CHANGES, NOTHING, AnyChange, Change, Index, Interventions, Stack
+from ..inference.interventions import NOTHING, AnyChange, Change, Index, Interventions, Stack
 from ..inference.translator import MAX_BEAM_WIDTH, MAX_CHARACTERS
 from ..live.form import TrainingForm
-from ..messages import CATALOGUE
 from ..mistakes import MISTAKES
 from ..network.config import Sinusoid
 
@@ -433,25 +432,3 @@ FIELD_KINDS: dict[Any, Literal["positions", "number", "switch", "word"]] = {
     bool: "switch",
     str: "word",
 }
-
-
-def page_schema(
-    tabs: Sequence[str], parts: Sequence[str], streams: Sequence[str], assets: str, plotly: str, classes: bool
-) -> PageSchema:
-    """What the page's modules share with the server: see assets/web/api/schema.ts. `parts` are those of Break it."""
-    languages = {path.stem for path in CATALOGUE.parent.glob("*.json")}
-    return {
-        "languages": ["en", *sorted(languages - {"en"})],
-        "exercises": {name: each.distractors for name, each in MISTAKES.items()},
-        "interventions": {name: change_form(change) for name, change in CHANGES.items()},
-        "parameters": parameters(tabs, parts),
-        "max_sentence": MAX_CHARACTERS,
-        "max_piece": MAX_PIECE,
-        "streams": list(streams),
-        "assets": assets,
-        "plotly": plotly,
-        "classes": classes,
-        "max_choices": MAX_CHOICES,
-        "max_choice": MAX_CHOICE,
-        "max_question": MAX_QUESTION,
-    }

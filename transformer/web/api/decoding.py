@@ -266,11 +266,8 @@ def _teacher_forced(request: RunRequest) -> _TeacherForcedRun:
 
 @cached_per_checkpoint(16)
 def forced(request: ForcedRequest) -> TeacherForcing:
-    """Teacher forcing beside free running.
-
-    With a mistake, the model is made to output that word at that step. With teacher forcing it still reads the
-    reference's word next; free-running, it reads its own.
-    """
+    """Teacher forcing beside free running. With a mistake, the model is made to output that word at that step. With
+    teacher forcing it still reads the reference's word next; free-running, it reads its own."""
     return _compared(request, _teacher_forced(request), request.mistake)
 
 
@@ -300,11 +297,9 @@ def _compared(request: RunRequest, runs: _TeacherForcedRun, mistake: ForcedMista
 
 @cached_per_checkpoint(16)
 def diverging(request: RunRequest) -> TeacherForcing:
-    """Teacher forcing beside free running, after a forced mistake that free running does not recover from.
-
-    The likeliest such mistake of those that are tried; if the model recovers from them all, the likeliest of them. No
-    mistake is forced where nothing would follow it.
-    """
+    """Teacher forcing beside free running, after a forced mistake that free running does not recover from. The
+    likeliest such mistake of those that are tried; if the model recovers from them all, the likeliest of them. No
+    mistake is forced where nothing would follow it."""
     runs, likeliest = _teacher_forced(request), None
     config = translator(request.checkpoint).checkpoint.model.config
     tries = MAX_TRIED_WORK // (len(runs.free.output) * count_parameters(config))

@@ -1,7 +1,6 @@
 """Requests that compute something wait for a turn: those about small models in one lane, those about large ones, which
-are sessions' own and real ones, in another, so that they delay nobody else.
-
-An address has all turns of a lane but one, so that another address always finds a free one.
+are sessions' own and real ones, in another, so that they delay nobody else. An address has all turns of a lane but one,
+so that another address always finds a free one.
 """
 
 from collections.abc import AsyncIterator

@@ -36,11 +36,9 @@ class ClassStore(Protocol):
 
 
 class SqliteStore:
-    """A file in a folder, which all processes of a machine share; without a folder, classes are in memory only.
-
-    A change survives the end of the process, however it ends, as soon as `write` has returned; only if the machine
-    loses its power, the changes of the last seconds may be lost.
-    """
+    """A file in a folder, which all processes of a machine share; without a folder, classes are in memory only. Any
+    change survives the end of the process, however it ends, as soon as `write` has returned; only if the machine loses
+    its power, the changes of the last seconds may be lost."""
 
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
 

@@ -21,7 +21,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from ...messages import MessageError
 from .. import access_log
-from ..errors import TryAgainError
+from ..fair_queue import TryAgainError
 from ..settings import settings
 from .class_store import ClassStore, Fields, class_store
 
@@ -208,10 +208,8 @@ class LiveClass:
 
 
 class LiveClasses:
-    """All classes of a store, as one process has them. They belong to one event loop.
-
-    The store is used in one thread, in order, so each change is read once.
-    """
+    """All classes of a store, as one process has them. They belong to one event loop. The store is used in one thread,
+    in order, so each change is read once."""
 
     def __init__(self, store: ClassStore, clock: Callable[[], float] = time.time) -> None:
         self._store, self._clock = store, clock
@@ -263,11 +261,9 @@ class LiveClasses:
             raise ClassError("room.unknown", code=live.code)
 
     async def open(self, address: str, replica: str = "") -> LiveClass:
-        """A new class, with the cookie by which a proxy finds this replica.
-
-        For an address with many, its oldest abandoned one ends; nobody can end a class like that. Raises ClassError if
-        there are too many, and StoreError if it cannot be kept.
-        """
+        """A new class, with the cookie by which a proxy finds this replica. For an address with many, its oldest
+        abandoned one ends; nobody can end a class like that. Raises ClassError if there are too many, and StoreError if
+        it cannot be kept."""
         async with self._opening:  # so that two at once are counted
             await self._end_idle()
             now = self._clock()
@@ -289,11 +285,8 @@ class LiveClasses:
 
     async def find(self, code: str, address: str, student: str | None = None, secret: str | None = None) -> LiveClass:
         """The class of a code. Where an address has sent many wrong codes, its next ones take a second each, but not
-        for a `student` who has been in the class, nor for its teacher, by the `secret`.
-
-        Raises ClassError if the class does not exist, or no longer, or the secret is another; StoreError if nobody can
-        say now.
-        """
+        for a `student` who has been in the class, nor for its teacher, by the `secret`. Raises ClassError if the class
+        does not exist, or no longer, or the secret is another; StoreError if nobody can say now."""
         await self._end_idle()
         code = code.upper()
         live = self._classes.get(code)

@@ -167,7 +167,7 @@ class ModelStore:
     def find(self, key: str) -> StoredModel | None:
         """A model by its key, or by a token of it."""
         with self._lock:
-            self._delete(*self._expired())
+            self._delete_expired()
             key = self._keys.get(key, key)
             model = self._models.pop(key, None)
             if model:
@@ -211,7 +211,7 @@ class ModelStore:
 
     def _make_room(self, client: Client, size: int) -> list[str]:
         """For one more model, or leave everything as it is. Returns the session's own that it replaces, still there."""
-        self._delete(*self._expired())
+        self._delete_expired()
         own = [key for key, model in self._models.items() if model.client.session == client.session]
         replaced = own[: max(0, len(own) + 1 - self.limits.models)]
         left = {key: model for key, model in self._models.items() if key not in replaced}
@@ -245,9 +245,9 @@ class ModelStore:
             raise ModelStoreFullError("store.full")
         return max(able, key=lambda key: (by_address[left[key].client.address], held[left[key].client]))
 
-    def _expired(self) -> list[str]:
+    def _delete_expired(self) -> None:
         oldest = self._clock() - self.limits.minutes * 60
-        return [key for key, model in self._models.items() if model.used < oldest]
+        self._delete(*[key for key, model in self._models.items() if model.used < oldest])
 
     def _delete(self, *keys: str) -> None:
         for key in keys:

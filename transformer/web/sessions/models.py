@@ -57,13 +57,12 @@ def found_in_card(pattern: str, text: str) -> str | None:
 def cached_per_checkpoint(
     most: int, own: int = 0
 ) -> Callable[[Callable[Concatenate[About, P], T]], Callable[Concatenate[About, P], T]]:
-    """Keep a function's latest `most` answers about shipped checkpoints, and its latest `own` about visitors' models,
-    for as long as the checkpoint is there. Its first argument is a checkpoint, or a request about one.
+    """Keep a function's latest `most` answers about shipped models, and its latest `own` about large ones, which are
+    visitors' and real ones, as long as they are there. Its first argument is a checkpoint, or a request about one.
 
     An answer about a shipped model is small: its sentences have 12 words. One about a visitor's model is as large as
     MAX_RUN_VALUES of portable.py allows: a run is 36 MB, its answers 56. So only few runs are kept of them, of which
-    the rest is made again, and what is a few numbers only. Raises CheckpointError as `translator`, also where the
-    answer was given before.
+    the rest is made again, and what is a few numbers only. Raises CheckpointError as `translator`, also of a kept one.
     """
 
     def keep(answer: Callable[Concatenate[About, P], T]) -> Callable[Concatenate[About, P], T]:

@@ -42,13 +42,7 @@ class RealModelError(MessageError, CheckpointError):
     """A real model cannot be had now, and why, for visitors."""
 
 
-REFUSALS: dict[hub.Reason, str] = {
-    "broken": "real.broken",
-    "digest": "real.digest",
-    "missing": "real.missing",
-    "not_there": "real.not_there",
-    "offline": "real.offline",
-}
+REFUSALS = ("real.broken", "real.digest", "real.missing", "real.not_there", "real.offline")  # by a HubError's reason
 
 
 class _NobodyWaitsError(Exception):
@@ -171,10 +165,9 @@ class RealModels:
     def _load(self, model: _Model, loading: Loading) -> None:
         try:
             size, translator = self._read(model, loading)
+        except _NobodyWaitsError:
+            loading.done.cancel()
         except BaseException as error:
-            if isinstance(error, _NobodyWaitsError):
-                loading.done.cancel()
-                return
             refusal = self._refusal(model.listed.checkpoint, error)
             with self._changed:
                 model.loading, model.failed = None, (self._clock(), refusal)
@@ -191,8 +184,8 @@ class RealModels:
             return error
         if isinstance(error, hub.HubError) and error.reason == "too_large":
             return RealModelError("real.too_large", name=name, **self._megabytes(error.size))
-        if isinstance(error, hub.HubError) and error.reason in REFUSALS:
-            return RealModelError(REFUSALS[error.reason], name=name)
+        if isinstance(error, hub.HubError) and f"real.{error.reason}" in REFUSALS:
+            return RealModelError(f"real.{error.reason}", name=name)
         access_log.fault("real model", error)
         return RealModelError("real.failed" if isinstance(error, hub.HubError) else "real.unreadable", name=name)
 

@@ -20,11 +20,8 @@ class Joined(TypedDict):
 
 
 class SharedRun:
-    """A run that continues while it has a listener, and whose events can be replayed after its end.
-
-    It begins at the first listener's first event, and ends when its events are closed. All methods belong to one event
-    loop.
-    """
+    """A run that begins with its first listener, continues while it has one, and whose events can be replayed after its
+    end. All methods belong to one event loop."""
 
     def __init__(self, events: Events) -> None:
         self.failed = False  # also where everybody left before its end

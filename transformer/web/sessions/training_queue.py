@@ -28,7 +28,6 @@ from ...live.stream import NO_ROOM
 from ...messages import Message, MessageError
 from ...network.config import TransformerConfig
 from ...network.cost import count_parameters
-from ...storage.portable import PortableError
 from ..client import Client
 from ..fair_queue import FairQueue, QueueFullError, Ticket
 from .model_store import ModelStore, ModelStoreFullError, Reservation, model_store, size_of
@@ -77,10 +76,8 @@ class BusyError(MessageError):
 
 
 class Worker:
-    """A process that trains one model, or the models that show a mistake.
-
-    If it is started before it is needed, it has loaded PyTorch by then.
-    """
+    """A process that trains one model, or the models that show a mistake. If it is started before it is needed, it has
+    loaded PyTorch by then."""
 
     def __init__(self, module: str = ON_CPU) -> None:
         command = [sys.executable, "-m", module]
@@ -192,11 +189,9 @@ class TrainingQueue:
         return self._queued(client, lambda training: self._train(training, job), job.estimate)
 
     async def train_mistake(self, mistake: str, client: Client) -> Events:
-        """Wait, and train small models with a mistake and without it; see `train`.
-
-        A mistake has neither a sentence nor settings of a visitor, so one run serves everybody, during the
-        training and after it: each listener hears the same events. It goes on until nobody listens.
-        """
+        """Wait, and train small models with a mistake and without it; see `train`. A mistake has neither a sentence nor
+        settings of a visitor, so one run serves everybody, during the training and after it: each listener hears the
+        same events. It goes on until nobody listens."""
         run = self._mistakes.get(mistake)
         if run is None or run.failed:
             self.check(client)
@@ -279,7 +274,7 @@ class TrainingQueue:
                             event = await self._keep(event, file, reservation)
                             is_kept = True
                         yield event
-        except (PortableError, ModelStoreFullError) as error:
+        except MessageError as error:
             yield {"event": "error", "message": error.message.for_page()}
         finally:
             if not is_kept:
