@@ -1,4 +1,4 @@
-"""The latest answers, up to a number of bytes."""
+"""The latest answers, up to a number of them or of their bytes."""
 
 import threading
 from collections import OrderedDict
@@ -9,7 +9,7 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[V]):
-    """Keeps answers up to `most` bytes, by the `size` of each. Thread-safe."""
+    """Keeps the latest answers up to a sum of `most`, by the `size` of each. Thread-safe."""
 
     def __init__(self, most: int, size: Callable[[V], int]) -> None:
         self._most, self._size = most, size

@@ -24,11 +24,9 @@ class Refusal(TypedDict):
 class Question:
     """One question that the page asks, at `POST /api/NAME`.
 
-    Attributes:
-        name: in its address.
-        function: takes the validated `request`, whose model is its annotation; its ValueErrors are refusals. One that
-            computes is a plain function. A coroutine waits for no turn, and takes the `client` too, as does one that
-            returns an async generator of events, whose answer is a stream.
+    Its function takes the validated `request`, whose model is its annotation; its ValueErrors are refusals. One that
+    computes is a plain function. A coroutine waits for no turn, and takes the `client` too, as does one that returns an
+    async generator of events, whose answer is a stream.
     """
 
     name: str

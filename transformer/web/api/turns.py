@@ -9,7 +9,7 @@ from functools import cache
 
 from ..client import Client
 from ..fair_queue import FairQueue
-from ..sessions.model_store import is_own_model
+from ..sessions.models import is_large
 from ..sessions.real_models import real_models
 from ..settings import settings
 
@@ -32,7 +32,5 @@ def counts() -> dict[str, int]:
 async def turn(checkpoint: object, client: Client) -> AsyncIterator[None]:
     """A turn around the work inside. A real model is in memory before it begins, and stays there until it ends.
     Raises QueueFullError if the queue is full."""
-    async with real_models().in_use(checkpoint):
-        lane = _lanes()[is_own_model(checkpoint) or checkpoint in real_models()]
-        async with lane.turn(client):
-            yield
+    async with real_models().in_use(checkpoint), _lanes()[is_large(checkpoint)].turn(client):
+        yield

@@ -69,7 +69,9 @@ def input_sum(tokens: Sequence[str], embedding: np.ndarray, positions: np.ndarra
     if a strip is not (tokens, D)."""
     strips = {"embedding": embedding, "+ position": positions, "= input": total}
     largest = float(max(np.abs(strip).max() for strip in strips.values()))
-    rows = len(tokens)
+    rows, names = len(tokens), [html.escape(token) for token in tokens]
+    # Numbers with words written over them: Plotly would merge repeated words and read some as markup or dates.
+    ticks = {"tickvals": list(range(rows)), "ticktext": names, "autorange": "reversed"}
     figure = go.Figure()
     gap = 0.09
     share = (1 - 2 * gap) / 3
@@ -77,7 +79,7 @@ def input_sum(tokens: Sequence[str], embedding: np.ndarray, positions: np.ndarra
         if strip.shape != embedding.shape or len(strip) != rows:
             raise ValueError(f"{name} {strip.shape} does not fit {rows} tokens")
         axis = "" if i == 0 else str(i + 1)
-        labels = np.broadcast_to(np.array([html.escape(token) for token in tokens])[:, None], strip.shape)
+        labels = np.broadcast_to(np.array(names)[:, None], strip.shape)
         figure.add_heatmap(
             z=strip,
             yaxis=f"y{axis}",
@@ -88,9 +90,7 @@ def input_sum(tokens: Sequence[str], embedding: np.ndarray, positions: np.ndarra
             **_SCALE,
         )
         top = 1 - i * (share + gap)
-        figure.update_layout(
-            {f"yaxis{axis}": {**_token_axis(tokens), "domain": [max(0.0, top - share), top], "anchor": "x"}}
-        )
+        figure.update_layout({f"yaxis{axis}": {**ticks, "domain": [max(0.0, top - share), top], "anchor": "x"}})
         figure.add_annotation(
             text=name, x=0, y=top, xref="paper", yref="paper", xanchor="left", yanchor="bottom", showarrow=False
         )
@@ -98,15 +98,6 @@ def input_sum(tokens: Sequence[str], embedding: np.ndarray, positions: np.ndarra
     figure.update_layout(margin={"t": 28})
     figure.update_xaxes(title_text="dimension", anchor="y3")
     return figure
-
-
-def _token_axis(tokens: Sequence[str]) -> dict[str, object]:
-    """Numbers with words written over them: Plotly would merge repeated words and read some as markup or dates."""
-    return {
-        "tickvals": list(range(len(tokens))),
-        "ticktext": [html.escape(token) for token in tokens],
-        "autorange": "reversed",
-    }
 
 
 def _styled(figure: go.Figure, height: int) -> go.Figure:

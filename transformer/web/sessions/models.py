@@ -42,6 +42,11 @@ def translator(checkpoint: str) -> Translator:
     return own.translator if own else _shipped(checkpoint)[0]
 
 
+def is_large(checkpoint: object) -> bool:
+    """Whether it names a model that may be large: a visitor's own, or a real one."""
+    return is_own_model(checkpoint) or checkpoint in real_models()
+
+
 def card(checkpoint: str) -> str:
     """A shipped checkpoint's card as Markdown, as it was when the checkpoint was loaded. Raises CheckpointError if
     there is none of that name."""
@@ -61,8 +66,9 @@ def cached_per_checkpoint(
     visitors' and real ones, as long as they are there. Its first argument is a checkpoint, or a request about one.
 
     An answer about a shipped model is small: its sentences have 12 words. One about a visitor's model is as large as
-    MAX_RUN_VALUES of portable.py allows: a run is 36 MB, its answers 56. So only few runs are kept of them, of which
-    the rest is made again, and what is a few numbers only. Raises CheckpointError as `translator`, also of a kept one.
+    MAX_RUN_VALUES of portable.py allows: a run is 36 MB, its answers 56. So only what is a few numbers is kept of them,
+    and runs up to a bound (see api/runs.py), of which the rest is made again. Raises CheckpointError as `translator`,
+    also of a kept one.
     """
 
     def keep(answer: Callable[Concatenate[About, P], T]) -> Callable[Concatenate[About, P], T]:
@@ -75,8 +81,7 @@ def cached_per_checkpoint(
         def ask(about: About, /, *more: P.args, **named: P.kwargs) -> T:
             checkpoint = about if isinstance(about, str) else about.checkpoint
             translator(checkpoint)
-            large = is_own_model(checkpoint) or checkpoint in real_models()
-            return (owned if large else shipped)(about, *more, **named)
+            return (owned if is_large(checkpoint) else shipped)(about, *more, **named)
 
         return ask
 
