@@ -39,16 +39,10 @@ class DecodingSymptom(mistake_training.Symptom):
 
 def opening() -> list[MistakeCode]:
     """Every mistake as the page has it before one is shown."""
-    known = recordings()
+    seconds = {name: each["seconds"] for name, each in recordings().items()}
     return [
-        {
-            "name": each.name,
-            "kind": each.kind,
-            "right": each.right,
-            "wrong": each.wrong,
-            "seconds": known[each.name]["seconds"] if each.name in known else None,
-        }
-        for each in MISTAKES.values()
+        {"name": name, "kind": each.kind, "right": each.right, "wrong": each.wrong, "seconds": seconds.get(name)}
+        for name, each in MISTAKES.items()
     ]
 
 

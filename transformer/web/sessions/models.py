@@ -74,8 +74,7 @@ def cached_per_checkpoint(
     def keep(answer: Callable[Concatenate[About, P], T]) -> Callable[Concatenate[About, P], T]:
         shipped: Any = lru_cache(maxsize=most)(answer)
         owned: Any = lru_cache(maxsize=own)(answer)
-        if own:
-            when_unloaded.append(owned.cache_clear)
+        when_unloaded.append(owned.cache_clear)
 
         @wraps(answer)
         def ask(about: About, /, *more: P.args, **named: P.kwargs) -> T:

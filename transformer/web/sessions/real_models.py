@@ -108,8 +108,7 @@ class RealModels:
         return {"loaded": loaded, "bytes": sum(loaded.values()), "most": self.max_bytes}
 
     def translator(self, checkpoint: str) -> Translator:
-        """A listed model; where it is not in memory, this thread waits for it. Raises RealModelError if it cannot be
-        had."""
+        """A listed model; where it is not in memory, this thread waits for it. Raises RealModelError if that fails."""
         with self._used(checkpoint) as model:
             if loading := self._start(model):
                 loading.done.result()

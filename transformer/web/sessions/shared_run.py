@@ -34,8 +34,7 @@ class SharedRun:
         self._changed = asyncio.Event()
 
     async def listen(self) -> Events:
-        """Every event, from the first one on; of the places in the queue the latest. Raises what the run's events
-        raise."""
+        """Every event, from the first one on; of the places in the queue the latest. Raises what they raise."""
         self._listeners += 1
         try:
             if self._task is None:
