@@ -6,7 +6,6 @@ import { t } from "../../state/i18n.ts";
 import { state, subscribe } from "../../state/state.ts";
 import { h, setChildren } from "../../ui/dom.ts";
 import { button, changeDetector } from "../../ui/parts.ts";
-import { askExample, askSurprise } from "./requests.ts";
 
 const MAX_LENGTH = 40; // letters of a sentence on a button; its title has all of them
 
@@ -17,8 +16,8 @@ function shortened(sentence: string) {
   return `${start.trimEnd()}…`;
 }
 
-/** Examples and words of the run's model. */
-export function exampleBar() {
+/** Examples and words of the run's model. @param choose called on a click */
+export function exampleBar(choose: { example: (example: Example) => void; surprise: () => void }) {
   const element = h("p", { class: "examples" });
   const list = h("div", { class: "word-list" });
   const title = [h("h2", {}, t("words.title")), h("button", { class: "pill" }, t("close"))];
@@ -46,9 +45,9 @@ export function exampleBar() {
     const { examples, surprise, words: known } = models()[checkpoint];
     const hint = { title: t("examples.surprise_hint") };
     const words = Object.keys(known).length > 0 && button(null, t("examples.words"), () => dialog.showModal());
-    const drawn = surprise ? [button(null, t("examples.surprise"), askSurprise, hint), " "] : [];
+    const drawn = surprise ? [button(null, t("examples.surprise"), () => choose.surprise(), hint), " "] : [];
     unfold(false);
-    sentences.replaceChildren(...examples.flatMap((each) => [exampleButton(each), " "]));
+    sentences.replaceChildren(...examples.flatMap((each) => [exampleButton(each, choose.example), " "]));
     setChildren(element, t("examples.try"), " ", sentences, more, " ", drawn, words || [], dialog);
     look();
     list.replaceChildren(...wordLists(checkpoint));
@@ -56,10 +55,10 @@ export function exampleBar() {
   return element;
 }
 
-function exampleButton(example: Example) {
+function exampleButton(example: Example, choose: (example: Example) => void) {
   const { name, sentence } = example;
   const title = name ? t("examples.example", { name: t(`example.${name}`), sentence }) : sentence;
-  return button(null, shortened(sentence), () => askExample(example), { title, "data-sentence": sentence });
+  return button(null, shortened(sentence), () => choose(example), { title, "data-sentence": sentence });
 }
 
 function wordLists(checkpoint: string) {

@@ -16,7 +16,7 @@ import { button, changeDetector, link, onResize } from "../../ui/parts.ts";
 
 import { exampleBar } from "./examples.ts";
 import { isRefusal, refusalNotice } from "./refusal.ts";
-import { askSentence, begin, exampleOf, plainText, serveRequests } from "./requests.ts";
+import { exampleOf, plainText, RunRequests } from "./requests.ts";
 import { stepControls } from "./steps.ts";
 import { tokenUnit } from "./token-unit.ts";
 
@@ -24,31 +24,38 @@ type Parts = ReturnType<typeof build>;
 
 const LESSON_MINUTES = 45; // of the lesson that the button starts
 
-export function mount({ element, signal }: View) {
-  const parts = build(signal);
+export function mount(view: View) {
+  const { element, signal } = view;
+  const parts: Parts = build(view, (sentence) => requests.askExample({ name: "", sentence, watch: "" }));
   const box = sentenceBox(element.querySelector("#sentence input"));
   const card = h("div", { class: "card", id: "top" });
-  const bar = {
+  const requests = new RunRequests(
     box,
-    complain: (error: Message | null, sentence: string, wrongLink?: string) =>
-      complain(parts, error, sentence, wrongLink),
-    showBusy: (isBusy: boolean) => void card.classList.toggle("busy", isBusy),
-    focusSteps: () => parts.steps.slider.focus(),
-  };
-  const translate = (event: Event) => {
+    {
+      complain: (error, sentence, wrongLink) => complain(parts, error, sentence, wrongLink),
+      showBusy: (isBusy) => card.classList.toggle("busy", isBusy),
+      focusSteps: () => parts.steps.slider.focus(),
+    },
+    signal,
+  );
+  const askSentence = (event: Event) => {
     event.preventDefault();
-    askSentence(box.value);
+    requests.askSentence(box.value);
     fold(true);
   };
   const startLesson = () =>
     update({ tab: "lesson", stop: 0, stops: plannedStops(LESSON_MINUTES, state.run.model.pieces) });
   const ask = h(
     "form",
-    { id: "ask", onsubmit: translate },
+    { id: "ask", onsubmit: askSentence },
     h("div", { id: "sentence" }, box),
     h("button", { id: "translate" }, t("sentence.translate")),
     button("start", t("lesson.start", { minutes: LESSON_MINUTES }), startLesson, { id: "start-lesson" }),
   );
+  const examples = exampleBar({
+    example: (example) => requests.askExample(example),
+    surprise: () => requests.askSurprise(),
+  });
   const special = ["S", "E"].map((token) => h("span", {}, t(`legend.${token}`)));
   const legend = h("p", { class: "legend" }, special, parts.padding, h("span", { class: "keys" }, t("legend.keys")));
   const tokens = h("p", {}, parts.source, h("span", { class: "arrow" }, "→"), " ", parts.target);
@@ -59,7 +66,7 @@ export function mount({ element, signal }: View) {
     parts.run,
     parts.unit.element,
     parts.changed,
-    h("div", { class: "under" }, parts.refusal.elements, parts.queue, parts.note, exampleBar(), legend),
+    h("div", { class: "under" }, parts.refusal.elements, parts.queue, parts.note, examples, legend),
   );
   element.replaceChildren(card);
   parts.source.addEventListener("pointerover", (event) => nameToken(parts, event));
@@ -67,8 +74,7 @@ export function mount({ element, signal }: View) {
   onResize(parts.run, () => fitTokens(parts.target), signal);
   const showQueue = (event: Event) => drawQueue(parts, (event as CustomEvent).detail);
   document.addEventListener("queue:changed", showQueue, { signal });
-  serveRequests(bar, signal);
-  begin(signal);
+  requests.begin();
 }
 
 /** Keep the typed text when the language changes. */
@@ -80,13 +86,13 @@ const sentenceBox = (before: HTMLInputElement | null) => {
 
 const TARGET = { class: "tokens", id: "translation", role: "group", "aria-live": "polite" };
 
-const build = (signal: AbortSignal) => ({
+const build = ({ signal }: View, translate: (sentence: string) => void) => ({
   run: h("div", { class: "run" }),
   source: h("span", { class: "tokens", role: "group", "aria-label": t("run.source") }),
   target: h("span", { ...TARGET, "aria-label": t("run.target") }),
   steps: stepControls(signal),
   unit: tokenUnit(),
-  refusal: refusalNotice(),
+  refusal: refusalNotice(translate),
   isRefused: false,
   queue: h("p", { class: "crowd", id: "crowd", role: "status", hidden: true }),
   note: h("p", { class: "note", hidden: true }),
@@ -128,22 +134,22 @@ function draw(parts: Parts) {
   compare.hidden = isInWhatIf;
   const lastLayer = run.attention.cross.layers - 1;
   const weights = attentionRow("cross", Math.min(layer, lastLayer), averaged ? null : head, step);
+  const tokens = source.children as Iterable<HTMLElement>;
+  for (const [key, token] of [...tokens].entries())
+    setIfNew(token.style.getPropertyValue("--share"), weights[key].toFixed(2), (share) =>
+      token.style.setProperty("--share", share),
+    );
   parts.weights = weights;
-  // Only words that changed are written: each write costs a restyle, and a long sentence has many.
-  for (const [key, { style }] of ([...source.children] as HTMLElement[]).entries()) {
-    const share = weights[key].toFixed(2);
-    if (style.getPropertyValue("--share") !== share) style.setProperty("--share", share);
-  }
-  for (const [i, token] of [...target.children].entries()) {
-    const current = i === step ? "step" : "false";
-    if (token.ariaCurrent !== current) token.ariaCurrent = current;
-  }
+  for (const [i, token] of [...target.children].entries())
+    setIfNew(token.getAttribute("aria-current"), i === step ? "step" : "false", (value) =>
+      token.setAttribute("aria-current", value),
+    );
   const strongest = argmax(weights);
   if (parts.isNewSight(run, step, strongest, isPresenting()))
     requestAnimationFrame(() => {
       fitTokens(target);
-      scrollToMiddle(source, source.children[strongest]);
-      scrollToMiddle(target, target.children[step]);
+      scrollToToken(source, strongest);
+      scrollToToken(target, step);
     });
   steps.draw();
   parts.unit.draw();
@@ -160,8 +166,19 @@ function nameToken({ source, weights }: Parts, { target }: Event) {
   target.title = isFolded ? `${t("run.read_as", { token: run.source[key] })} ${look}` : look;
 }
 
+/** Rewrite only words that changed: each write costs a restyle, and a long sentence has many. */
+function setIfNew(now: string | null, value: string, set: (value: string) => void) {
+  if (now !== value) set(value);
+}
+
 const MIN_ZOOM = 0.6;
 const MAX_WRAPPED = 32; // tokens of both sides: of more, each side has one line, which scrolls
+
+/** The token that is spoken of is in view, where its line scrolls. */
+function scrollToToken(row: HTMLElement, i: number) {
+  const token = row.children[i];
+  if (token) scrollToMiddle(row, token); // else another run has come since this frame was asked for
+}
 
 /** Where the frame is folded to one line, it shrinks to show the whole run, or scrolls to the step. */
 function fitTokens(target: HTMLElement) {
