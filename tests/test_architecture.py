@@ -13,7 +13,6 @@ PAGE = 60  # lines; of TypeScript see .biome.json
 BELOW_ALL = {"files", "messages", "settings"}
 WEB = [
     "gradio_internals",
-    "errors",
     "opus_models",
     "settings",
     "access_log",

@@ -70,8 +70,9 @@ def test_a_plural_has_the_forms_of_its_language(language: str) -> None:
 
 def test_one_is_one() -> None:
     """A count that can be 1 stands before a plural noun in no text."""
-    assert formatted(EN["plan.pairs"], {"value": 1, "most": 9}) == "There is 1 pair; this server takes at most 9."
-    assert formatted(EN["plan.pairs"], {"value": 2, "most": 9}) == "There are 2 pairs; this server takes at most 9."
+    for value, words in ((1, "1 word"), (2, "2 words")):
+        said = formatted(EN["plan.tokens"], {"value": value, "most": 9})
+        assert said == f"The pairs have {words}; this server takes at most 9."
 
 
 @pytest.mark.parametrize("language", OTHERS)

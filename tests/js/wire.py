@@ -12,10 +12,11 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from transformer.live.events import Failed
 from transformer.live.mistake_training import Symptom
 from transformer.web import schema
 from transformer.web.api.mistakes import MistakeCode
-from transformer.web.api.question import Failure, Question, Refusal
+from transformer.web.api.question import Question, Refusal
 from transformer.web.api.table import QUESTIONS
 from transformer.web.page import Opening, opening
 from transformer.web.sessions.models import Model
@@ -35,7 +36,7 @@ def json_schema(questions: Mapping[str, Question]) -> dict[str, Any]:
     requests, answers = dict(REQUESTS), dict(ANSWERS)
     for name, each in questions.items():
         requests[f"{name}.request"], answer = each.types
-        answers[f"{name}.answer"] = answer | Failure if each.streams else answer
+        answers[f"{name}.answer"] = answer | Failed if each.streams else answer
     inputs: list[Any] = [(name, "validation", TypeAdapter(each)) for name, each in requests.items()]
     inputs += [(name, "serialization", TypeAdapter(each)) for name, each in answers.items()]
     references, described = TypeAdapter.json_schemas(inputs)

@@ -6,6 +6,7 @@ from typing import Any
 
 import gradio as gr
 import pytest
+from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from gradio.data_classes import PredictBody
 from gradio.route_utils import FnIndexInferError, get_fn
@@ -48,6 +49,14 @@ def test_a_call_with_too_few_values_is_not_quoted() -> None:
     assert not refused.value.print_exception
 
 
+def test_tools_would_call_the_server_that_their_first_request_names() -> None:
+    blocks = page()
+    gr.mount_gradio_app(FastAPI(), blocks, path="/", mcp_server=True)
+    assert blocks.mcp_server_obj.local_url is None  # only `launch` sets it
+    gradio_internals.call_itself(blocks, "http://127.0.0.1:7860")
+    assert blocks.mcp_server_obj.local_url == "http://127.0.0.1:7860"
+
+
 def test_what_names_no_action_escapes_from_gradio() -> None:
     escaped = []
     for body in (PredictBody(data=[]), PredictBody(data=[], fn_index=99)):
@@ -56,4 +65,4 @@ def test_what_names_no_action_escapes_from_gradio() -> None:
         except Exception as error:
             escaped.append(type(error))
     assert escaped == [FnIndexInferError, KeyError]
-    assert gradio_internals.refusals().keys() == {*escaped, RequestValidationError}
+    assert gradio_internals.error_handlers().keys() == {*escaped, RequestValidationError}

@@ -104,7 +104,7 @@ class TrainedFile(Trained):
 
 
 class Failed(TypedDict):
-    """The training leaves no model."""
+    """The last event of a stream that fails. A training leaves no model then."""
 
     event: Literal["error"]
     message: MessageJSON

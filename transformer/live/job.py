@@ -11,41 +11,24 @@ from ..data import Pair
 
 @dataclass(frozen=True)
 class Job:
-    """A validated training.
+    """A validated training."""
 
-    Attributes:
-        name: the model's name, chosen by the visitor.
-        corpus: "toy", "classroom" or "own".
-        pairs, held_out: the training and the held-out pairs; words separated by spaces.
-        source_words, target_words: both vocabularies, by id.
-        source_length: of the longest source, in words.
-        pad_source: whether every source is padded to that length.
-        watch: the sentence whose translation and maps are shown during training.
-        reference: its reference translation, words separated by spaces; None if it is unknown.
-        model: arguments of TransformerConfig.
-        training: arguments of TrainingConfig.
-        seconds: the time limit of training.
-        threads: CPU threads.
-        estimate: the seconds that it takes on these threads of an idle machine.
-        hub_token: names the visitor to the Hugging Face hub, which counts the GPU time of each.
-    """
-
-    name: str
-    corpus: str
-    pairs: tuple[Pair, ...]
+    name: str  # the model's, chosen by the visitor
+    corpus: str  # "toy", "classroom" or "own"
+    pairs: tuple[Pair, ...]  # to train on; words separated by spaces
     held_out: tuple[Pair, ...]
-    source_words: tuple[str, ...]
+    source_words: tuple[str, ...]  # both vocabularies, by id
     target_words: tuple[str, ...]
-    source_length: int
-    pad_source: bool
-    watch: str
-    reference: str | None
-    model: dict[str, Any]
-    training: dict[str, Any]
-    seconds: float
-    threads: int = 1
-    estimate: float = 0
-    hub_token: str = ""
+    source_length: int  # of the longest source, in words
+    pad_source: bool  # whether every source is padded to that length
+    watch: str  # the sentence whose translation and maps are shown during training
+    reference: str | None  # its reference translation, words separated by spaces; None if it is unknown
+    model: dict[str, Any]  # arguments of TransformerConfig
+    training: dict[str, Any]  # arguments of TrainingConfig
+    seconds: float  # the time limit of training
+    threads: int = 1  # of the processor
+    estimate: float = 0  # the seconds that it takes on these threads of an idle machine
+    hub_token: str = ""  # names the visitor to the Hugging Face hub, which counts the GPU time of each
 
     def to_json(self) -> str:
         return json.dumps(asdict(self))

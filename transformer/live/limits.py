@@ -1,4 +1,4 @@
-"""Bounds of one training on this server. The defaults suit two shared cores."""
+"""Bounds of one training on this server. The defaults suit two shared cores; web/README.md says what they mean."""
 
 from dataclasses import dataclass
 
@@ -9,24 +9,15 @@ from ..settings import setting, variables
 class Limits:
     """Limits of trainings, and of the models that they leave."""
 
-    seconds: int = setting(
-        "TRANSFORMER_TRAIN_SECONDS", 120, "seconds of a training; it keeps what it learned until then"
-    )
-    parameters: int = setting(
-        "TRANSFORMER_TRAIN_PARAMETERS", 50_000_000, "weights of a network; the paper's base model has 44 million here"
-    )
-    memory: int = setting(
-        "TRANSFORMER_TRAIN_MEMORY", 1_500, "MB that a training may take, by estimate, in addition to PyTorch"
-    )
-    pairs: int = setting("TRANSFORMER_TRAIN_PAIRS", 2_000, "sentence pairs of a visitor's own")
-    tokens: int = setting("TRANSFORMER_TRAIN_TOKENS", 60_000, "words of all pairs, both sides together")
-    concurrency: int = setting("TRANSFORMER_TRAIN_CONCURRENCY", 2, "trainings at a time; the others wait")
-    queue_size: int = setting("TRANSFORMER_TRAIN_QUEUE_SIZE", 30, "trainings that may wait")
-    models: int = setting(
-        "TRANSFORMER_MODELS_PER_SESSION", 4, "models that a session keeps; a new one replaces the least recently used"
-    )
-    megabytes: int = setting("TRANSFORMER_MODELS_MEGABYTES", 1_000, "MB of all sessions' models")
-    minutes: int = setting("TRANSFORMER_MODELS_MINUTES", 60, "minutes that a model is kept after its last use")
+    seconds: int = setting("TRANSFORMER_TRAIN_SECONDS", 120)  # of a training; it keeps what it learned until then
+    parameters: int = setting("TRANSFORMER_TRAIN_PARAMETERS", 50_000_000)
+    memory: int = setting("TRANSFORMER_TRAIN_MEMORY", 1_500)  # MB, by estimate, in addition to PyTorch
+    concurrency: int = setting("TRANSFORMER_TRAIN_CONCURRENCY", 2)
+    megabytes: int = setting("TRANSFORMER_MODELS_MEGABYTES", 1_000)  # of all sessions' models
+    minutes: int = setting("TRANSFORMER_MODELS_MINUTES", 60)  # that a model is kept after its last use
+    tokens: int = 60_000  # words of all pairs of a visitor's own, both sides together
+    queue_size: int = 30  # trainings that may wait
+    models: int = 4  # that a session keeps; a new one replaces the least recently used
 
 
 def variable(name: str) -> str:

@@ -60,11 +60,8 @@ MistakeEvent = MistakeProgress | SymptomShown
 
 
 def retrain(mistake: TrainingMistake, stopped: Callable[[], bool] = lambda: False) -> Iterator[MistakeEvent]:
-    """Train both sides, one after the other, on one thread.
-
-    Args:
-        stopped: called after every step; if it returns True, training ends without a symptom.
-    """
+    """Train both sides, one after the other, on one thread. Without a symptom as soon as `stopped` returns True, which
+    is called after every step."""
     torch.set_num_threads(1)
     learning = mistake.run()
     points: list[tuple[int, float]] = []

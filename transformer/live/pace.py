@@ -14,11 +14,8 @@ START_SECONDS = 2.5  # of a training beside its steps: a process, the first step
 
 
 def busyness() -> float:
-    """How many times longer work takes now than on an idle machine; at least 1.
-
-    The load of the last minute, on Linux averaged with the present one, because work that has just begun or ended
-    hardly changes the former.
-    """
+    """How many times longer work takes now than on an idle machine, at least 1: by the load of the last minute, on
+    Linux averaged with the present one, because work that has just begun or ended hardly changes the former."""
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     with suppress(OSError, ValueError, IndexError):
         running, _, _ = Path("/proc/loadavg").read_text().split()[3].partition("/")
@@ -27,11 +24,8 @@ def busyness() -> float:
 
 
 class Pace:
-    """Corrects estimates of `network.cost.step_seconds`. Thread-safe.
-
-    A training's processor time shows how fast the machine is, even under load; the rest of its wall time shows how long
-    it waited for others.
-    """
+    """Corrects estimates of `network.cost.step_seconds`: a training's processor time shows how fast the machine is,
+    even under load, and the rest of its wall time how long it waited for others. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, busy: Callable[[], float] = busyness) -> None:
         self._clock, self._busy = clock, busy

@@ -34,22 +34,14 @@ class Problem:
 
 @dataclass
 class Plan:
-    """The result of a form. With a problem there is no job, and whatever cannot be computed is None.
-
-    Attributes:
-        parameters: the number of weights.
-        bytes: the estimated memory of the training.
-        seconds: its estimated time, on one thread of an idle machine (see pace.py for this one).
-        corpus: the corpus, with vocabularies of all pairs.
-        parts: the numbers of training and of held-out pairs.
-    """
+    """The result of a form. With a problem there is no job, and whatever cannot be computed is None."""
 
     problems: list[Problem]
-    parameters: int | None = None
-    bytes: int | None = None
-    seconds: float | None = None
-    corpus: Corpus | None = None
-    parts: tuple[int, int] | None = None
+    parameters: int | None = None  # the number of weights
+    bytes: int | None = None  # the estimated memory of the training
+    seconds: float | None = None  # its estimated time, on one thread of an idle machine (see pace.py for this one)
+    corpus: Corpus | None = None  # with vocabularies of all pairs
+    parts: tuple[int, int] | None = None  # the numbers of training and of held-out pairs
     watch: str = ""
     job: Job | None = None
 
@@ -88,70 +80,16 @@ def plan(question: dict[str, Any], limits: Limits) -> Plan:
     if not valid(*NetworkForm.model_fields):
         return found
     config = _network(values, corpus)
-    _estimate_network(found, config, corpus, limits)
+    _estimate_network(found, corpus, config, limits)
     if not found.parts or not valid("batch_size", "steps"):
         return found
-    _estimate_training(found, config, corpus, min(values["batch_size"], len(pairs)), values["steps"], limits)
-    if not found.problems:
-        found.job = _job(found, values, corpus, config, pairs, held_out, reference, limits)
-    return found
-
-
-def _read(question: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Message]]:
-    """The values of a form's fields, and why some are invalid."""
-    parts = {name: part if isinstance(part := question.get(name), dict) else {} for name in ("model", "training")}
-    invalid, values = invalid_fields(question | parts), question
-    for name, form in (("model", NetworkForm), ("training", LearningForm)):
-        values = values | {field: parts[name].get(field) for field in form.model_fields}
-    if invalid.keys().isdisjoint(("d_model", "n_heads")) and values["d_model"] % values["n_heads"]:
-        invalid["n_heads"] = Message("plan.heads", {name: values[name] for name in ("d_model", "n_heads")})
-    return values, invalid
-
-
-def _estimate_network(found: Plan, config: TransformerConfig, corpus: Corpus, limits: Limits) -> None:
-    found.parameters = count_parameters(config)
-    with found.problem_of("d_model"):
-        _check(limits, "plan.parameters", found.parameters)
-    # A visitor could not upload a larger model again.
-    with found.problem_of("n_heads"):
-        if (heads := count_heads(config)) > MAX_HEADS:
-            raise MessageError("plan.many_heads", value=heads, most=MAX_HEADS)
-    outputs = output_limit(corpus.batch().target_length, config)
-    with found.problem_of(""):
-        if (numbers := count_run_values(config, corpus.source_length, outputs)) > MAX_RUN_VALUES:
-            raise MessageError("plan.numbers", value=numbers, most=MAX_RUN_VALUES)
-
-
-def _estimate_training(
-    found: Plan, config: TransformerConfig, corpus: Corpus, rows: int, steps: int, limits: Limits
-) -> None:
-    """The estimate for `steps` batches of `rows` pairs."""
-    sizes = (config, rows, corpus.source_length, corpus.batch().target_length)
-    found.bytes, step = training_bytes(*sizes), step_seconds(*sizes)
-    found.seconds = step * steps
-    with found.problem_of("batch_size"):
-        _check(limits, "plan.memory", math.ceil(found.bytes / 2**20))
-    with found.problem_of("batch_size"):
-        if step > LONGEST_STEP:
-            raise MessageError("plan.step", value=round(step, 1))
-    with found.problem_of("steps"):
-        _check(limits, "plan.seconds", math.ceil(found.seconds))
-
-
-def _job(
-    found: Plan,
-    values: dict[str, Any],
-    corpus: Corpus,
-    config: TransformerConfig,
-    pairs: tuple[Pair, ...],
-    held_out: tuple[Pair, ...],
-    reference: str | None,
-    limits: Limits,
-) -> Job:
+    _estimate_training(found, corpus, config, min(values["batch_size"], len(pairs)), values["steps"], limits)
+    if found.problems:
+        return found
     assert found.parameters
     assert found.seconds
     threads = 1 if found.parameters < THREADS_FROM else max(1, (os.cpu_count() or 1) // limits.concurrency)
-    return Job(
+    found.job = Job(
         name=values["name"].strip(),
         corpus=values["corpus"],
         pairs=pairs,
@@ -168,6 +106,48 @@ def _job(
         threads=threads,
         estimate=found.seconds / threads,
     )
+    return found
+
+
+def _read(question: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Message]]:
+    """The values of a form's fields, and why some are invalid."""
+    parts = {name: part if isinstance(part := question.get(name), dict) else {} for name in ("model", "training")}
+    invalid, values = invalid_fields(question | parts), question
+    for name, form in (("model", NetworkForm), ("training", LearningForm)):
+        values = values | {field: parts[name].get(field) for field in form.model_fields}
+    if invalid.keys().isdisjoint(("d_model", "n_heads")) and values["d_model"] % values["n_heads"]:
+        invalid["n_heads"] = Message("plan.heads", {name: values[name] for name in ("d_model", "n_heads")})
+    return values, invalid
+
+
+def _estimate_network(found: Plan, corpus: Corpus, config: TransformerConfig, limits: Limits) -> None:
+    found.parameters = count_parameters(config)
+    with found.problem_of("d_model"):
+        _check(limits, "plan.parameters", found.parameters)
+    # A visitor could not upload a larger model again.
+    with found.problem_of("n_heads"):
+        if (heads := count_heads(config)) > MAX_HEADS:
+            raise MessageError("plan.many_heads", value=heads, most=MAX_HEADS)
+    outputs = output_limit(corpus.batch().target_length, config)
+    with found.problem_of(""):
+        if (numbers := count_run_values(config, corpus.source_length, outputs)) > MAX_RUN_VALUES:
+            raise MessageError("plan.numbers", value=numbers, most=MAX_RUN_VALUES)
+
+
+def _estimate_training(
+    found: Plan, corpus: Corpus, config: TransformerConfig, rows: int, steps: int, limits: Limits
+) -> None:
+    """The estimate for `steps` batches of `rows` pairs."""
+    sizes = (config, rows, corpus.source_length, corpus.batch().target_length)
+    found.bytes, step = training_bytes(*sizes), step_seconds(*sizes)
+    found.seconds = step * steps
+    with found.problem_of("batch_size"):
+        _check(limits, "plan.memory", math.ceil(found.bytes / 2**20))
+    with found.problem_of("batch_size"):
+        if step > LONGEST_STEP:
+            raise MessageError("plan.step", value=round(step, 1))
+    with found.problem_of("steps"):
+        _check(limits, "plan.seconds", math.ceil(found.seconds))
 
 
 def _check(limits: Limits, key: str, value: int) -> None:
@@ -183,9 +163,10 @@ def _corpus(values: dict[str, Any], limits: Limits) -> Corpus:
     table = check_rows(values.get("pairs"))
     if table.bad:
         raise MessageError(table.bad[0].message.key, **table.bad[0].message.values)
-    _check(limits, "plan.pairs", len(table.pairs))
     corpus = _own(table.pairs, values["tie_weights"])
-    _check(limits, "plan.tokens", sum(len(text.split()) for pair in corpus.pairs for text in pair))
+    tokens = sum(len(text.split()) for pair in corpus.pairs for text in pair)
+    if tokens > limits.tokens:
+        raise MessageError("plan.tokens", value=tokens, most=limits.tokens)
     return corpus
 
 
@@ -219,11 +200,8 @@ def _network(values: dict[str, Any], corpus: Corpus) -> TransformerConfig:
 
 
 def _reference(corpus: Corpus, watch: str) -> str | None:
-    """The reference translation of the watched sentence, if the corpus has one and the model can output it.
-
-    Raises:
-        MessageError: the model cannot translate the sentence.
-    """
+    """The reference translation of the watched sentence, if the corpus has one and the model can output it. Raises
+    MessageError if the model cannot translate the sentence."""
     corpus.src_vocab.encode(watch[: MAX_CHARACTERS + 1])
     words = corpus.src_vocab.split(watch)
     if len(words) > corpus.source_length or len(watch) > MAX_CHARACTERS:

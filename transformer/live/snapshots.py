@@ -9,6 +9,7 @@ from ..data.vocabulary import END
 from ..inference.attention_maps import KINDS
 from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator
+from ..network.model import Transformer
 from ..storage.checkpoint import Checkpoint
 
 MAX_SNAPSHOTS = 32  # planned ones; snapshots shown during training come on top
@@ -18,32 +19,19 @@ MAX_COPY_BYTES = 256 * 2**20  # of model copies for deferred snapshots
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """The model after one training step.
+    """The model after one training step."""
 
-    Attributes:
-        step: 0 is the untrained model.
-        free: the free-running translation.
-        forced: the run with teacher forcing on the reference, whose rows stay the same in all snapshots; None without a
-            reference.
-    """
-
-    step: int
-    free: Translation
-    forced: Translation | None
+    step: int  # 0 is the untrained model
+    free: Translation  # free-running
+    forced: Translation | None  # with teacher forcing, where there is a reference: its rows stay in all snapshots
 
 
 class SnapshotRecorder:
-    """Takes snapshots of a model while it is trained.
+    """Takes snapshots of a model while it is trained for `steps` steps.
 
-    A snapshot that training has no time for is taken afterwards, from a copy of the weights of its step.
-
-    Args:
-        watch: the sentence.
-        reference: its reference translation, words separated by spaces, or None.
-        steps: of the whole training.
-
-    Raises:
-        SentenceError: the model cannot translate the sentence.
+    They are of its translation of `watch` (SentenceError if it cannot translate that), and if the reference translation
+    is known, of a run with teacher forcing on its words. A snapshot that training has no time for is taken afterwards,
+    from a copy of the weights of its step.
     """
 
     def __init__(self, checkpoint: Checkpoint, watch: str, reference: str | None, steps: int) -> None:
@@ -55,7 +43,7 @@ class SnapshotRecorder:
         count = max(2, min(MAX_SNAPSHOTS, steps + 1, MAX_WEIGHTS // weights)) - 1
         # Most changes happen early: snapshots are dense there and sparse later.
         self.due = {max(i, round(steps * (i / count) ** 2)) for i in range(1, count)}
-        weights = sum(values.numel() for values in self._model.parameters())
+        weights = sum(values.numel() for values in self.model.parameters())
         # Allocated now, because allocating costs more than filling.
         self._copies = torch.zeros(
             min(len(self.due), MAX_COPY_BYTES // (4 * weights)), weights, device=self._translator.device
@@ -64,13 +52,13 @@ class SnapshotRecorder:
 
     def take(self, step: int) -> Snapshot:
         """A snapshot of the model as it is now."""
-        with evaluating(self._model):  # once, not at every token
+        with evaluating(self.model):  # once, not at every token
             forced = self._translator.translate(self._watch, forced=self._reference) if self._reference else None
             return Snapshot(step, self.translate(), forced)
 
     def translate(self) -> Translation:
         """The sentence's translation by the model as it is now."""
-        with evaluating(self._model):
+        with evaluating(self.model):
             return self._translator.translate(self._watch)
 
     @property
@@ -81,14 +69,14 @@ class SnapshotRecorder:
     def defer(self, step: int) -> None:
         """Copy the weights for a later snapshot, if there is room."""
         if self.has_room:
-            parameters = [values.detach().flatten() for values in self._model.parameters()]
+            parameters = [values.detach().flatten() for values in self.model.parameters()]
             torch.cat(parameters, out=self._copies[len(self._steps)])
             self._steps.append(step)
 
     def deferred(self) -> Iterator[Snapshot]:
         """Take the deferred snapshots. Leaves the model with the weights of the last one."""
         for step, weights in zip(self._steps, self._copies, strict=False):
-            parameters = list(self._model.parameters())
+            parameters = list(self.model.parameters())
             with torch.no_grad():
                 for values, copy in zip(parameters, weights.split([each.numel() for each in parameters]), strict=True):
                     # Not a view of it: sums over unaligned addresses round differently.
@@ -96,5 +84,5 @@ class SnapshotRecorder:
             yield self.take(step)
 
     @property
-    def _model(self) -> torch.nn.Module:
+    def model(self) -> Transformer:
         return self._translator.checkpoint.model

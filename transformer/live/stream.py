@@ -20,10 +20,9 @@ from ..inference.translator import Translation
 from ..messages import Message
 from ..network.config import TransformerConfig
 from ..network.cost import count_parameters
-from ..network.model import Transformer
 from ..storage.checkpoint import Checkpoint
 from ..storage.portable import PortableModel, save_portable
-from ..training import TrainingConfig, evaluate, measure, output_limit, seeded_model, train
+from ..training import Progress, TrainingConfig, evaluate, measure, output_limit, seeded_model, train
 from .events import DecodedSnapshot, DecodedWords, End, LiveEvent, Scores, TrainedFile
 from .job import Job
 from .snapshots import Snapshot, SnapshotRecorder
@@ -39,12 +38,8 @@ MONITORED = 50  # held-out sentences whose loss is measured during training
 def live(
     job: Job, file: Path, stopped: Callable[[], bool] = lambda: False, device: torch.device | None = None
 ) -> Iterator[LiveEvent | TrainedFile]:
-    """Train, report, and write the model to `file`. Watching does not change the weights.
-
-    Args:
-        stopped: called after every step; training ends when it returns True, and the model is saved.
-        device: where to train; None for the one that `pick_device` picks.
-    """
+    """Train, report, and write the model to `file`. Watching does not change the weights. As soon as `stopped`, which
+    is called after every step, returns True, training ends, and the model is saved."""
     torch.set_num_threads(job.threads)
     src_vocab, tgt_vocab = (Vocabulary(words, folds=True) for words in (job.source_words, job.target_words))
     training, config = TrainingConfig(**job.training), TransformerConfig(**job.model)
@@ -67,8 +62,8 @@ def live(
     }
     recorder = SnapshotRecorder(checkpoint, job.watch, job.reference, training.steps)
     yield _snapshot(recorder.first)
-    observer = _Observer(recorder, model, batch(job.held_out[:MONITORED]) if job.held_out else None)
-    ended = yield from _trained(job, training, model, data, observer, stopped)
+    observer = _Observer(recorder, batch(job.held_out[:MONITORED]) if job.held_out else None)
+    ended = yield from _trained(job, train(model, data, training), observer, stopped)
     if not ended:
         return
     scores = _scores(job, checkpoint, batch)
@@ -92,8 +87,8 @@ def live(
 class _Observer:
     """Translates the watched sentence and takes snapshots during training, for a small share of its time."""
 
-    def __init__(self, recorder: SnapshotRecorder, model: Transformer, held_out: Batch | None) -> None:
-        self._recorder, self._model, self._held_out = recorder, model, held_out
+    def __init__(self, recorder: SnapshotRecorder, held_out: Batch | None) -> None:
+        self._recorder, self._held_out = recorder, held_out
         self._begin = self._translated_at = self._snapshot_at = time.perf_counter()
         self._spent = self._translation_cost = self._snapshot_cost = 0.0  # seconds: of all, and of the last of each
         self._due = False  # whether a snapshot is to be shown as soon as there is time
@@ -138,39 +133,35 @@ class _Observer:
             return
         yield _snapshot(snapshot)
         if self._held_out:
-            loss, accuracy = measure(self._model, self._held_out)
+            loss, accuracy = measure(self._recorder.model, self._held_out)
             if math.isfinite(loss):
                 yield {"event": "held_out", "step": snapshot.step, "loss": loss, "accuracy": accuracy}
 
 
 def _trained(
-    job: Job,
-    training: TrainingConfig,
-    model: Transformer,
-    data: Batch,
-    observer: _Observer,
-    stopped: Callable[[], bool],
+    job: Job, training: Iterator[Progress], observer: _Observer, stopped: Callable[[], bool]
 ) -> Generator[LiveEvent, None, End | None]:
     """Train, report, and return how it ended; None after a loss that is not finite."""
+    steps = job.training["steps"]
     points: list[list[float]] = []
     processor_begin, begin = time.process_time(), time.perf_counter()
     sent, step = begin, 0
     why: Literal["steps", "stop", "time"] = "steps"
-    for progress in train(model, data, training):
+    for progress in training:
         step = progress.step
         if not math.isfinite(progress.loss):
             yield _diverged(step)
             return None
         points.append([step, progress.loss, progress.token_accuracy])
         late = time.perf_counter() - begin > job.seconds
-        if step < training.steps and (late or stopped()):  # no observation: the last snapshot is of this step
+        if step < steps and (late or stopped()):  # no observation: the last snapshot is of this step
             why = "time" if late else "stop"
             break
-        if step < training.steps:
+        if step < steps:
             yield from observer.observe(step)
         now = time.perf_counter()
-        if now - sent >= SEND_SECONDS or step == training.steps:
-            left = (now - begin) / step * (training.steps - step)
+        if now - sent >= SEND_SECONDS or step == steps:
+            left = (now - begin) / step * (steps - step)
             yield {"event": "progress", "points": points, "seconds": now - begin, "left": left}
             points, sent = [], now
     seconds = time.perf_counter() - begin

@@ -12,7 +12,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from ..mistakes import MISTAKES, TrainingMistake
 from .events import LiveEvent, TrainedFile
@@ -42,21 +41,18 @@ def main(train: Train = live, stopped: Flag | None = None) -> None:
         stopped.set()
 
     threading.Thread(target=wait, daemon=True).start()
+    events: Iterator[LiveEvent | TrainedFile | MistakeEvent]
+    if "mistake" in request:
+        mistake = MISTAKES[request["mistake"]]
+        assert isinstance(mistake, TrainingMistake)
+        events = retrain(mistake, stopped.is_set)
+    else:
+        events = train(Job.from_json(request["job"]), Path(request["file"]), stopped.is_set)
     try:
-        for event in _events(request, train, stopped.is_set):
+        for event in events:
             print(json.dumps(event), file=output, flush=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())  # without a reader, the flush at exit would fail
-
-
-def _events(
-    request: dict[str, Any], train: Train, stopped: Callable[[], bool]
-) -> Iterator[LiveEvent | TrainedFile | MistakeEvent]:
-    if "mistake" not in request:
-        return train(Job.from_json(request["job"]), Path(request["file"]), stopped)
-    mistake = MISTAKES[request["mistake"]]
-    assert isinstance(mistake, TrainingMistake)
-    return retrain(mistake, stopped)
 
 
 if __name__ == "__main__":

@@ -16,19 +16,12 @@ PORT = re.compile(r"^\[(.*)\](?::\d+)?$|^([^:]*):\d+$")  # behind an address: 1.
 
 @dataclass(frozen=True)
 class Client:
-    """A visitor or a program.
+    """A visitor or a program."""
 
-    Attributes:
-        address: where it comes from.
-        session: which of the visitors there it is, by its own word.
-        replica: the cookie by which a proxy sends it to the same replica again.
-        hub_token: by which the hub counts a visitor's GPU time.
-    """
-
-    address: str = ""
-    session: str = ""
-    replica: str = field(default="", compare=False)
-    hub_token: str = field(default="", compare=False, repr=False)
+    address: str = ""  # where it comes from
+    session: str = ""  # which of the visitors there it is, by its own word
+    replica: str = field(default="", compare=False)  # the cookie by which a proxy sends it to the same replica again
+    hub_token: str = field(default="", compare=False, repr=False)  # by which the hub counts a visitor's GPU time
 
 
 NOBODY = Client()

@@ -11,10 +11,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from ..messages import MessageError
 from .client import Client
-from .errors import TryAgainError
 
 LATER = 2**62  # than any number of a turn
+
+
+class TryAgainError(MessageError):
+    """The server cannot answer now: status 503, after which the page asks again by itself."""
+
+    def __init__(self) -> None:
+        super().__init__("error.busy")
 
 
 class QueueFullError(TryAgainError):
@@ -31,12 +38,8 @@ class Ticket:
 
 
 class FairQueue:
-    """Places for `concurrency` tasks at a time. It belongs to one event loop.
-
-    Args:
-        size: tickets that may wait.
-        per_address: tasks of one address at a time; its others wait even where places are free.
-    """
+    """Places for `concurrency` tasks at a time, of which one address has at most `per_address`; `size` tickets may
+    wait. It belongs to one event loop."""
 
     def __init__(self, concurrency: int, size: int, per_address: int | None = None) -> None:
         self._concurrency, self._size = concurrency, size
@@ -50,11 +53,8 @@ class FairQueue:
         return {"working": len(self._working), "waiting": len(self._waiting)}
 
     def join(self, client: Client) -> Ticket:
-        """Wait for a turn; `leave` ends the waiting or the turn.
-
-        Raises:
-            QueueFullError: the queue is full, and no other address has more waiting.
-        """
+        """Wait for a turn; `leave` ends the waiting or the turn. Raises QueueFullError if the queue is full, and no
+        other address has more waiting."""
         ticket = Ticket(client, next(self._numbers))
         self._waiting.append(ticket)
         self._fill()

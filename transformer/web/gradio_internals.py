@@ -5,8 +5,8 @@ It is imported before Gradio, by `transformer.web`.
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import Any
 
@@ -15,23 +15,17 @@ from typing import Any
 WRITER = "gradio.component_meta", "create_or_modify_pyi"
 
 
-class _Loader(Loader):
-    def __init__(self, loader: Loader) -> None:
-        self.loader = loader
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        return self.loader.create_module(spec)
-
+class _Loader(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
-        self.loader.exec_module(module)
+        super().exec_module(module)
         setattr(module, WRITER[1], lambda *_: None)
 
 
 class _Finder(MetaPathFinder):
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         spec = PathFinder.find_spec(name, path, target) if name == WRITER[0] else None
-        if spec and spec.loader:
-            spec.loader = _Loader(spec.loader)
+        if spec and spec.origin:
+            spec.loader = _Loader(name, spec.origin)
         return spec
 
 
@@ -57,7 +51,7 @@ def call_itself(page: Any, address: str) -> None:
         page.mcp_server_obj._local_url = address
 
 
-def refusals() -> dict[type[Exception], Any]:
+def error_handlers() -> dict[type[Exception], Any]:
     """Handlers of what Gradio lets escape from a call that names no action of this server: a fault, in its eyes. And of
     a body that is no call, which FastAPI would quote, or fail to where it has half of a character."""
     from fastapi.exceptions import RequestValidationError

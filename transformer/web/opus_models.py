@@ -15,23 +15,14 @@ IN_ANY_LANGUAGE = (Example("", "1987 + 30 = 2017", ""),)
 
 @dataclass(frozen=True)
 class ListedModel:
-    """A model that may be chosen.
+    """A model that may be chosen, and what is known of it."""
 
-    Attributes:
-        checkpoint: as requests and links name it.
-        source: `owner/name@revision` on the Hub, or a folder.
-        licence: as the Hub names it; "" if it is not known.
-        size: bytes of its weights; 0 if it is not known.
-        languages: codes of source and target; none if they are not known.
-        examples: sentences to try, at least one.
-    """
-
-    checkpoint: str
-    source: str | Path
-    licence: str = ""
-    size: int = 0
-    languages: tuple[str, ...] = ()
-    examples: tuple[Example, ...] = IN_ANY_LANGUAGE
+    checkpoint: str  # as requests and links name it
+    source: str | Path  # `owner/name@revision` on the Hub, or a folder
+    licence: str = ""  # as the Hub names it
+    size: int = 0  # bytes of its weights
+    languages: tuple[str, ...] = ()  # codes of source and target
+    examples: tuple[Example, ...] = IN_ANY_LANGUAGE  # sentences to try, at least one
 
 
 SENTENCES = read_table(Path(__file__).with_name("opus_sentences.tsv"))  # for each phenomenon one

@@ -10,13 +10,17 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from ..data import CORPORA
 from ..files import shipped
-from ..inference.translator import available_checkpoints
-from ..messages import MessageJSON
+from ..inference.interventions import CHANGES
+from ..inference.translator import MAX_CHARACTERS, available_checkpoints
+from ..messages import CATALOGUE, MessageJSON
+from ..mistakes import MISTAKES
+from . import schema
 from .api import mistakes, training
 from .api.mistakes import MistakeCode
 from .api.table import ACTIONS, QUESTIONS
 from .api.translate import ShownRun, show
-from .schema import MAX_POSITIONS, PageSchema, page_schema
+from .api.turns import QUEUE_SIZE
+from .schema import PageSchema
 from .server.files import bundle_address
 from .server.programs import as_action
 from .sessions.models import Model, described, translator
@@ -57,27 +61,40 @@ class Opening(TypedDict):
     mistakes: list[MistakeCode]
 
 
+def page_schema() -> PageSchema:
+    """What the page's modules share with the server: see assets/web/api/schema.ts."""
+    languages = {path.stem for path in CATALOGUE.parent.glob("*.json")}
+    return {
+        "languages": ["en", *sorted(languages - {"en"})],
+        "exercises": {name: each.distractors for name, each in MISTAKES.items()},
+        "interventions": {name: schema.change_form(change) for name, change in CHANGES.items()},
+        "parameters": schema.parameters(TABS, PARTS),
+        "max_sentence": MAX_CHARACTERS,
+        "max_piece": schema.MAX_PIECE,
+        "streams": [name for name, each in QUESTIONS.items() if each.streams],
+        "assets": f"gradio_api/file={shipped('assets')}",
+        "plotly": bundle_address("plotly.js"),
+        "classes": settings().classes != "off",
+        "max_choices": schema.MAX_CHOICES,
+        "max_choice": schema.MAX_CHOICE,
+        "max_question": schema.MAX_QUESTION,
+    }
+
+
 def opening() -> Opening:
     """Loads the toy checkpoint."""
     toy = translator("toy")
     own = (name for name in CORPORA if name in available_checkpoints())
     return to_jsonable_python(
         Opening(
-            schema=page_schema(
-                TABS,
-                PARTS,
-                [name for name, each in QUESTIONS.items() if each.streams],
-                assets=f"gradio_api/file={shipped('assets')}",
-                plotly=bundle_address("plotly.js"),
-                classes=settings().classes != "off",
-            ),
+            schema=page_schema(),
             shown=show("toy", CORPORA["toy"].examples[0].sentence),
             models={name: described(name) for name in (*own, *real_models())},
             device=str(toy.device),
             why=toy.why_device().for_page(),
             space_host=os.environ.get("SPACE_HOST"),
             d_model=toy.checkpoint.model.config.d_model,
-            max_positions=MAX_POSITIONS,
+            max_positions=schema.MAX_POSITIONS,
             train=training.opening(),
             mistakes=mistakes.opening(),
         )
@@ -97,7 +114,7 @@ def build() -> gr.Blocks:
         for action in ACTIONS:
             gr.api(as_action(action), api_name=action.__name__, concurrency_id="actions")  # type: ignore[attr-defined]
     page.state_session_capacity = MAX_SESSIONS
-    return page.queue(max_size=settings().queue_size, default_concurrency_limit=MAX_ACTIONS, api_open=True)
+    return page.queue(max_size=QUEUE_SIZE, default_concurrency_limit=MAX_ACTIONS, api_open=True)
 
 
 def head() -> str:

@@ -75,11 +75,9 @@ def listening() -> socket.socket:
 
 
 def return_freed_memory() -> None:
-    """Make glibc return freed memory. By default each thread's arena keeps it: 10 MB a minute with thirty visitors.
-
-    Of many small pieces it still keeps pages between those in use, 300 MB after attacks on a large model of a session:
-    those it gives back when such a model leaves memory.
-    """
+    """Make glibc return freed memory. By default each thread's arena keeps it: 10 MB a minute with thirty visitors. Of
+    many small pieces it still keeps pages between those in use, 300 MB after attacks on a large model of a session:
+    those it gives back when such a model leaves memory."""
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None)

@@ -1,7 +1,7 @@
 """Every request that crosses the wire, and all that the page's address can hold: declared once, here.
 
 Requests are pydantic models: they validate what anybody may have written. Their answers are the types that the
-functions in api/ return. `page_schema` is what the browser needs to know. tests/js/wire.py makes the types of all of it
+functions in api/ return. `PageSchema` is what the browser needs to know. tests/js/wire.py makes the types of all of it
 that the JavaScript is checked against.
 """
 
@@ -15,10 +15,9 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from ..analysis.sublayer import PARTS as MATRICES
 from ..inference.attention_maps import KINDS, Kind
-from ..inference.interventions import CHANGES, NOTHING, AnyChange, Change, Index, Interventions, Stack
+from ..inference.interventions import NOTHING, AnyChange, Change, Index, Interventions, Stack
 from ..inference.translator import MAX_BEAM_WIDTH, MAX_CHARACTERS
 from ..live.form import TrainingForm
-from ..messages import CATALOGUE
 from ..mistakes import MISTAKES
 from ..network.config import Sinusoid
 
@@ -153,13 +152,8 @@ class SweepRequest(RunRequest):
 
 
 def setting(default: float | None, *, slider: tuple[float, float, float], **bounds: float) -> Any:
-    """A field of a request that the page has a control for.
-
-    Args:
-        default: None where the server chooses.
-        slider: least, most and step of what the page offers and its address takes.
-        bounds: what a request may ask for.
-    """
+    """A field of a request that the page has a control for; its default is None where the server chooses. The slider
+    is least, most and step of what the page offers and its address takes, the bounds what a request may ask for."""
     low, high, step = slider
     return Field(default, json_schema_extra={"min": low, "max": high, "step": step}, **bounds)  # type: ignore[call-overload]
 
@@ -328,29 +322,23 @@ class ChangeForm(TypedDict):
 class Parameter(TypedDict):
     """One parameter of the page's address, and the state that it holds.
 
-    Attributes:
-        kind: "choice" of `choices`; "position", from 0 in the state and from 1 in the address; "number" from `min` to
-            `max` by `step`; "switch", yes or no; or one that state/address.ts reads by itself.
-        state: its name there.
-        always: it is in every address; others only where they differ from their default.
-        part: only where this part of Break it is open.
-        strategy: the decoding strategy that it sets.
-        of_run: it means nothing for another run.
+    Its kind is "choice" of `choices`; "position", from 0 in the state and from 1 in the address; "number" from `min` to
+    `max` by `step`; "switch", yes or no; or one that state/address.ts reads by itself.
     """
 
     kind: Literal[
         "choice", "position", "number", "switch", "checkpoint", "sentence", "changes", "language", "stops", "mistake"
     ]
-    state: NotRequired[str]
+    state: NotRequired[str]  # its name there
     default: NotRequired[str | float | bool]
     choices: NotRequired[list[str]]
     min: NotRequired[float]
     max: NotRequired[float]
     step: NotRequired[float]
-    always: NotRequired[bool]
-    part: NotRequired[str]
-    strategy: NotRequired[str]
-    of_run: NotRequired[bool]
+    always: NotRequired[bool]  # it is in every address; others only where they differ from their default
+    part: NotRequired[str]  # only where this part of Break it is open
+    strategy: NotRequired[str]  # the decoding strategy that it sets
+    of_run: NotRequired[bool]  # it means nothing for another run
 
 
 class PageSchema(TypedDict):
@@ -444,34 +432,3 @@ FIELD_KINDS: dict[Any, Literal["positions", "number", "switch", "word"]] = {
     bool: "switch",
     str: "word",
 }
-
-
-def page_schema(
-    tabs: Sequence[str], parts: Sequence[str], streams: Sequence[str], assets: str, plotly: str, classes: bool
-) -> PageSchema:
-    """What the page's modules share with the server: see assets/web/api/schema.ts.
-
-    Args:
-        tabs: their names in their order.
-        parts: those of Break it.
-        streams: questions whose answers are streams.
-        assets: the address of that folder.
-        plotly: that of its JavaScript.
-        classes: whether a class can be opened.
-    """
-    languages = {path.stem for path in CATALOGUE.parent.glob("*.json")}
-    return {
-        "languages": ["en", *sorted(languages - {"en"})],
-        "exercises": {name: each.distractors for name, each in MISTAKES.items()},
-        "interventions": {name: change_form(change) for name, change in CHANGES.items()},
-        "parameters": parameters(tabs, parts),
-        "max_sentence": MAX_CHARACTERS,
-        "max_piece": MAX_PIECE,
-        "streams": list(streams),
-        "assets": assets,
-        "plotly": plotly,
-        "classes": classes,
-        "max_choices": MAX_CHOICES,
-        "max_choice": MAX_CHOICE,
-        "max_question": MAX_QUESTION,
-    }

@@ -1,6 +1,5 @@
 """Spot the bug: every mistake is shown with the model's own numbers, or refused with a sentence."""
 
-import json
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
@@ -115,11 +114,11 @@ def test_a_program_gets_code_numbers_and_texts() -> None:
 class Busy:
     """A training queue that shows what a test has it show."""
 
-    def __init__(self, *events: Event | str | BusyError) -> None:
+    def __init__(self, *events: Event | BusyError) -> None:
         self.events = events
         self.asked: list[tuple[str, Client]] = []
 
-    async def train_mistake(self, mistake: str, client: Client) -> AsyncGenerator[Event | str]:
+    async def train_mistake(self, mistake: str, client: Client) -> AsyncGenerator[Event]:
         self.asked.append((mistake, client))
         for event in self.events:
             if isinstance(event, BusyError):
@@ -131,13 +130,13 @@ SIDE = {"numbers": {"loss": 1.0}, "text": "a", "attention": None}
 SYMPTOM = {"event": "symptom", "sentence": "s", "wanted": "w", "head": 0, "right": SIDE, "wrong": SIDE}
 
 
-def progress(side: str, *points: tuple[int, float]) -> str:
-    return json.dumps({"event": "progress", "side": side, "steps": 2, "points": points}) + "\n"
+def progress(side: str, *points: tuple[int, float]) -> Event:
+    return {"event": "progress", "side": side, "steps": 2, "points": points}
 
 
 def test_a_mistake_of_training_is_trained_in_the_queue_of_trainings(monkeypatch: pytest.MonkeyPatch) -> None:
     told = [progress("wrong", (1, 3.0)), progress("wrong", (2, 2.5)), progress("right", (1, 2.0))]
-    shop = Busy({"event": "waiting", "place": 1}, {"event": "run", "run": "x"}, *told, json.dumps(SYMPTOM) + "\n")
+    shop = Busy({"event": "waiting", "place": 1}, {"event": "run", "run": "x"}, *told, SYMPTOM)
     monkeypatch.setattr(mistakes, "training_queue", lambda: shop)
     answer = called(mistakes.spot_the_bug, name="causal_mask")
     assert (answer["kind"], answer["checkpoint"], answer["sentence"]) == ("training", None, "s")

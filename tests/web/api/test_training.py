@@ -38,7 +38,7 @@ def packed(content: str | bytes) -> str:
 def test_the_tab_opens_with_limits_and_defaults() -> None:
     sent = as_sent(train.opening())
     assert sent["limits"].items() >= vars(Limits()).items()
-    assert {"file", "name", "held_out"} <= sent["limits"].keys()
+    assert {"file", "pairs", "name", "held_out"} <= sent["limits"].keys()
     assert sent["sentences"] == {
         "toy": "Ich möchte ein Bier",
         "classroom": CORPORA["classroom"].examples[0].sentence,

@@ -50,12 +50,12 @@ async def quick(request: CheckpointRequest, client: Client) -> str:
     return client.session
 
 
-async def count(request: RunRequest, client: Client) -> AsyncGenerator[dict[str, Any] | str]:
+async def count(request: RunRequest, client: Client) -> AsyncGenerator[dict[str, Any]]:
     if request.sentence == "refused":
         raise MessageError("error.no_held_out")
     try:
         for n in range(len(request.sentence)):
-            yield {"event": "n", "n": n} if n else '{"event": "line"}\n'
+            yield {"event": "n", "n": n}
         if request.sentence == "broken":
             raise MessageError("error.no_held_out")
         if request.sentence == "forever":
@@ -138,7 +138,7 @@ def test_events_come_one_a_line(client: TestClient) -> None:
     assert answer.headers["content-type"].startswith("application/x-ndjson")
     assert (answer.headers["cache-control"], answer.headers["x-accel-buffering"]) == ("no-store", "no")
     lines = [json.loads(line) for line in answer.text.splitlines()]
-    assert lines == [{"event": "line"}, {"event": "n", "n": 1}, {"event": "n", "n": 2}]
+    assert lines == [{"event": "n", "n": 0}, {"event": "n", "n": 1}, {"event": "n", "n": 2}]
     assert refusal(client.post("/api/count", json={**BEER, "sentence": "refused"}), 200) == "error.no_held_out"
     last = json.loads(client.post("/api/count", json={**BEER, "sentence": "broken"}).text.splitlines()[-1])
     assert (last["event"], last["message"]["key"]) == ("error", "error.no_held_out")

@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import json
 import threading
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -62,10 +62,10 @@ class Listener:
         self.events: list[Event] = []
         self.task = asyncio.create_task(self._listen(events))
 
-    async def _listen(self, events: AsyncGenerator[Event | str]) -> None:
+    async def _listen(self, events: Events) -> None:
         try:
             async for event in events:
-                self.events.append(json.loads(event) if isinstance(event, str) else event)
+                self.events.append(event)
         finally:
             await events.aclose()
 
@@ -277,12 +277,10 @@ async def test_waiting_has_a_heartbeat_and_a_client_that_is_slow_to_ask_misses_n
     queue = queue_of(store)
     one, two, three = (queue.train(JOB, of(session)) for session in "abc")
     first = [await anext(events) for events in (one, two, three)]
-    assert [event["place"] for event in first[1:] if isinstance(event, dict)] == [1, 2]
+    assert [event["place"] for event in first[1:]] == [1, 2]
     for ended, next_one in ((one, two), (two, three)):
         await ended.aclose()  # before the other asks for its next event
-        event = await anext(next_one)
-        assert isinstance(event, dict)
-        assert event["event"] == "run"
+        assert (await anext(next_one))["event"] == "run"
     monkeypatch.setattr(module, "HEARTBEAT_SECONDS", 0.001)
     waiting = Listener(queue.train(JOB, of("d")))
     await until(lambda: len(waiting.events) > 3)
@@ -436,10 +434,11 @@ async def test_a_worker_reads_a_line_for_each_order(tmp_path: Path) -> None:
     assert worker.process.poll() is not None
 
 
-@pytest.mark.usefixtures("_echo")
 @async_test
 async def test_a_process_that_is_too_slow_makes_room(store: ModelStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "GRACE_SECONDS", -0.9)
+    monkeypatch.setattr(module, "sys", SimpleNamespace(executable="cat"))
+    monkeypatch.setattr(module, "ON_CPU", "-")
     queue = queue_of(store, seconds=1)
     client = Listener(queue.train(JOB, of("me")))
     await client.task
@@ -453,8 +452,7 @@ def test_a_real_training_is_stopped_and_its_model_kept(store: ModelStore) -> Non
         queue = queue_of(store)
         queue.prepare()
         events: dict[str, Any] = {}
-        async for line in queue.train(job(steps=10_000), of("me")):
-            event = json.loads(line) if isinstance(line, str) else line
+        async for event in queue.train(job(steps=10_000), of("me")):
             events[event["event"]] = event
             if event["event"] == "started":
                 queue.stop(events["run"]["run"])

@@ -65,11 +65,7 @@ def _plain(text: str) -> str:
 
 @cached_per_checkpoint(16, own=16)
 def _logits(request: CandidatesRequest) -> np.ndarray:
-    """The logit of every token at the step of a request, (V,).
-
-    Raises:
-        ValueError: the run has no such step.
-    """
+    """The logit of every token at the step of a request, (V,). Raises ValueError if the run has no such step."""
     run = run_of(request)
     if not 0 <= request.step < len(run.steps):
         raise ValueError(f"The steps of this run are 0 to {len(run.steps) - 1}.")

@@ -16,18 +16,12 @@ from ..settings import settings
 
 
 class OpenedClass(TypedDict):
-    """A class as its teacher's page receives it.
-
-    Attributes:
-        secret: the teacher's.
-        address: that students type or scan; None where other machines cannot reach this server.
-        qr: its QR code, as the address of an image.
-    """
+    """A class as its teacher's page receives it."""
 
     code: str
-    secret: str
-    address: str | None
-    qr: str | None
+    secret: str  # the teacher's
+    address: str | None  # that students type or scan; None where other machines cannot reach this server
+    qr: str | None  # its QR code, as the address of an image
 
 
 async def open_class(request: schema.OpenClassRequest, client: Client) -> OpenedClass:

@@ -172,13 +172,9 @@ class Sample(Likelihood):
     steps: list[DrawnStep]
 
 
+@cached_per_checkpoint(16)
 def sampled(request: SampleRequest) -> Sample:
     """A translation whose words are drawn, with what they were drawn from."""
-    return _sample(request)
-
-
-@cached_per_checkpoint(16)
-def _sample(request: SampleRequest) -> Sample:
     model, settings = translator(request.checkpoint), request.model_dump(exclude=set(RunRequest.model_fields))
     if request.seed is None:
         greedy, sampling = run(request.checkpoint, request.sentence), Sampling(**settings | {"seed": 0})
@@ -224,7 +220,7 @@ def sample(
         probability (the model's), drawn (after the limits), left (words that could be drawn) and candidates.
     """
     settings: dict[str, Any] = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-    return dict(_sample(SampleRequest(sentence=sentence, checkpoint=checkpoint, **settings)))
+    return dict(sampled(SampleRequest(sentence=sentence, checkpoint=checkpoint, **settings)))
 
 
 class ForcedRow(TypedDict):
@@ -250,15 +246,6 @@ class TeacherForcing(TypedDict):
     reference: bool
 
 
-def forced(request: ForcedRequest) -> TeacherForcing:
-    """Teacher forcing beside free running.
-
-    With a mistake, the model is made to output that word at that step. With teacher forcing it still reads the
-    reference's word next; free-running, it reads its own.
-    """
-    return _forced(request)
-
-
 class _TeacherForcedRun(NamedTuple):
     """A free run, the reference, and the run with teacher forcing; without a reference all three are the free run,
     because forcing its own output changes nothing."""
@@ -278,7 +265,9 @@ def _teacher_forced(request: RunRequest) -> _TeacherForcedRun:
 
 
 @cached_per_checkpoint(16)
-def _forced(request: ForcedRequest) -> TeacherForcing:
+def forced(request: ForcedRequest) -> TeacherForcing:
+    """Teacher forcing beside free running. With a mistake, the model is made to output that word at that step. With
+    teacher forcing it still reads the reference's word next; free-running, it reads its own."""
     return _compared(request, _teacher_forced(request), request.mistake)
 
 
@@ -306,17 +295,11 @@ def _compared(request: RunRequest, runs: _TeacherForcedRun, mistake: ForcedMista
     }
 
 
-def diverging(request: RunRequest) -> TeacherForcing:
-    """Teacher forcing beside free running, after a forced mistake that free running does not recover from.
-
-    The likeliest such mistake of those that are tried; if the model recovers from them all, the likeliest of them. No
-    mistake is forced where nothing would follow it.
-    """
-    return _diverging(request)
-
-
 @cached_per_checkpoint(16)
-def _diverging(request: RunRequest) -> TeacherForcing:
+def diverging(request: RunRequest) -> TeacherForcing:
+    """Teacher forcing beside free running, after a forced mistake that free running does not recover from. The
+    likeliest such mistake of those that are tried; if the model recovers from them all, the likeliest of them. No
+    mistake is forced where nothing would follow it."""
     runs, likeliest = _teacher_forced(request), None
     config = translator(request.checkpoint).checkpoint.model.config
     tries = MAX_TRIED_WORK // (len(runs.free.output) * count_parameters(config))
@@ -370,7 +353,7 @@ def teacher_forcing(sentence: str, checkpoint: str = "toy", step: int | None = N
         of how many, reference (whether the corpus has a translation; else the model's own is forced), mistake.
     """
     mistake = None if step is None else ForcedMistake(step=step, word=word)
-    return dict(_forced(ForcedRequest(sentence=sentence, checkpoint=checkpoint, mistake=mistake)))
+    return dict(forced(ForcedRequest(sentence=sentence, checkpoint=checkpoint, mistake=mistake)))
 
 
 def _likelihood(translation: Translation) -> Likelihood:

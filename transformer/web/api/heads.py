@@ -24,11 +24,12 @@ class Heads(TypedDict):
     ablations: list[HeadAblation]
 
 
+@cached_per_checkpoint(16)
 def heads(request: RunRequest) -> Heads:
     """Each head's alignment error rate over the held-out set, if there is one, and the run without each head."""
     return {
         "held_out": _held_out(request.checkpoint),
-        "ablations": _without_each(request.checkpoint, request.sentence),
+        "ablations": ablate_cross_attention(translator(request.checkpoint), run(request.checkpoint, request.sentence)),
     }
 
 
@@ -38,8 +39,3 @@ def _held_out(checkpoint: str) -> HeldOutScores | None:
     if not pairs:
         return None
     return {"sentences": len(pairs), "error_rates": alignment_scores(translator(checkpoint).checkpoint, pairs).heads}
-
-
-@cached_per_checkpoint(16)
-def _without_each(checkpoint: str, sentence: str) -> list[HeadAblation]:
-    return ablate_cross_attention(translator(checkpoint), run(checkpoint, sentence))

@@ -1,7 +1,6 @@
 """Spot the bug: what each mistake does, for the page and for programs. Mistakes of training train small models."""
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Literal
@@ -40,24 +39,16 @@ class DecodingSymptom(mistake_training.Symptom):
 
 def opening() -> list[MistakeCode]:
     """Every mistake as the page has it before one is shown."""
-    known = recordings()
+    seconds = {name: each["seconds"] for name, each in recordings().items()}
     return [
-        {
-            "name": each.name,
-            "kind": each.kind,
-            "right": each.right,
-            "wrong": each.wrong,
-            "seconds": known[each.name]["seconds"] if each.name in known else None,
-        }
-        for each in MISTAKES.values()
+        {"name": name, "kind": each.kind, "right": each.right, "wrong": each.wrong, "seconds": seconds.get(name)}
+        for name, each in MISTAKES.items()
     ]
 
 
-async def train_mistake(request: TrainingMistakeRequest, client: Client) -> AsyncGenerator[MistakeTrainingEvent]:
+def train_mistake(request: TrainingMistakeRequest, client: Client) -> AsyncGenerator[MistakeTrainingEvent]:
     """Small models that are trained with a mistake and without it."""
-    async with aclosing(training_queue().train_mistake(request.name, client)) as events:
-        async for event in events:
-            yield event  # type: ignore[misc]  # also as a line of JSON
+    return training_queue().train_mistake(request.name, client)  # type: ignore[return-value]  # dicts
 
 
 def recorded(request: TrainingMistakeRequest) -> Recording:
@@ -73,12 +64,8 @@ def mistake(request: MistakeRequest) -> DecodingSymptom:
 
 
 def _shown(request: MistakeRequest) -> tuple[Symptom, str]:
-    """A mistake of decoding, and the checkpoint that shows it.
-
-    Raises:
-        CheckpointError, SentenceError: the checkpoint does not exist, or it cannot translate the sentence.
-        MessageError: it makes no difference there.
-    """
+    """A mistake of decoding, and the checkpoint that shows it. Raises CheckpointError, SentenceError if the
+    checkpoint does not exist, or it cannot translate the sentence; MessageError if it makes no difference there."""
     mistake = MISTAKES[request.name]
     assert isinstance(mistake, DecodingMistake)
     checkpoint, sentence = request.checkpoint, request.sentence
@@ -125,8 +112,7 @@ async def spot_the_bug(
 async def _trained(name: str, client: Client) -> dict[str, Any]:
     losses: dict[str, list[float]] = {}
     async with aclosing(training_queue().train_mistake(name, Client(client.address))) as events:
-        async for line in events:
-            event = json.loads(line) if isinstance(line, str) else line
+        async for event in events:
             if event["event"] == "progress":
                 losses.setdefault(event["side"], []).extend(loss for _, loss in event["points"])
             if event["event"] == "error":

@@ -31,10 +31,7 @@ class Ready(TypedDict):
 
 async def load_model(request: CheckpointRequest, client: Client) -> AsyncGenerator[Loading | Ready]:
     """Fetch a real model and read it into memory, for all who wait for it. A download that nobody waits for ends.
-
-    Raises:
-        MessageError: the server lists none of that name, or it cannot be had.
-    """
+    Raises MessageError if the server lists none of that name, or it cannot be had."""
     if request.checkpoint not in real_models():
         raise MessageError("error.no_checkpoint", names=Words(tuple(real_models())))
     async with real_models().chosen(request.checkpoint) as loading:
@@ -58,21 +55,13 @@ class Shared(TypedDict):
 
 
 def share_model(request: CheckpointRequest) -> Shared:
-    """A name of a model that a visitor can give away: of an own one a token, which lets nobody remove it.
-
-    Raises:
-        CheckpointError: there is none of that name.
-    """
-    translator(request.checkpoint)
+    """A name of a model that a visitor can give away: of an own one a token, which lets nobody remove it."""
+    translator(request.checkpoint)  # raises where there is none
     own = is_own_model(request.checkpoint)
     return {"checkpoint": model_store().share(request.checkpoint) if own else request.checkpoint}
 
 
 def shared_model(request: CheckpointRequest) -> Model:
-    """Describe a shared model to the page.
-
-    Raises:
-        CheckpointError: there is none of that name.
-    """
-    translator(request.checkpoint)
+    """Describe a shared model to the page."""
+    translator(request.checkpoint)  # raises where there is none
     return described(request.checkpoint)

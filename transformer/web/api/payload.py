@@ -240,11 +240,9 @@ def page_maps(attention: AttentionMaps) -> dict[Kind, PageMaps]:
 
 def packed(weights: np.ndarray) -> np.ndarray:
     """Weights from 0 to 1 in three bytes each, all lowest bytes first, which compress well; `unpackWeights` of
-    assets/web/state/state.ts reads them.
-
-    A weight that is a whole number of ticks keeps its value, and every other one becomes the middle between two. So it
-    rounds to the same text as before with up to five decimals, and is above 0 if it was; it is off by 1 / (2 TICKS).
-    """
+    assets/web/state/state.ts reads them. A weight that is a whole number of ticks keeps its value, and every other one
+    becomes the middle between two. So it rounds to the same text as before with up to five decimals, and is above 0 if
+    it was; it is off by 1 / (2 TICKS)."""
     ticks = weights.astype(np.float64).ravel() * TICKS
     below = np.floor(ticks)
     codes = (2 * below + (ticks != below)).astype("<u4")

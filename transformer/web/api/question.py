@@ -1,10 +1,10 @@
 """How a request becomes an answer: validated by its model, answered by a plain function, refused in one way."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, get_args, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
@@ -20,22 +20,13 @@ class Refusal(TypedDict):
     error: MessageJSON
 
 
-class Failure(TypedDict):
-    """The last event of a stream that fails."""
-
-    event: Literal["error"]
-    message: MessageJSON
-
-
 @dataclass(frozen=True)
 class Question:
     """One question that the page asks, at `POST /api/NAME`.
 
-    Attributes:
-        name: in its address.
-        function: takes the validated `request`, whose model is its annotation; its ValueErrors are refusals. One that
-            computes is a plain function. A coroutine waits for no turn, and takes the `client` too, as does an async
-            generator of events, whose answer is a stream.
+    Its function takes the validated `request`, whose model is its annotation; its ValueErrors are refusals. One that
+    computes is a plain function. A coroutine waits for no turn, and takes the `client` too, as does one that returns an
+    async generator of events, whose answer is a stream.
     """
 
     name: str
@@ -45,9 +36,9 @@ class Question:
     def computes(self) -> bool:
         return not self.streams and not inspect.iscoroutinefunction(self.function)
 
-    @property
+    @cached_property
     def streams(self) -> bool:
-        return inspect.isasyncgenfunction(self.function)
+        return get_origin(get_type_hints(self.function)["return"]) is AsyncGenerator
 
     @cached_property
     def types(self) -> tuple[Any, Any]:
@@ -64,12 +55,8 @@ class Question:
         return TypeAdapter(self.types[1])
 
     def read(self, body: bytes) -> Any:
-        """The request in a body of JSON.
-
-        Raises:
-            ValidationError: it is another one.
-            MessageError: it has more parts than any valid one, which would take a hundred times its bytes in memory.
-        """
+        """The request in a body of JSON. Raises ValidationError if it is another one; MessageError if it has more
+        parts than any valid one, which would take a hundred times its bytes in memory."""
         if sum(map(body.count, (b"[", b"{", b","))) > MAX_PARTS:
             raise MessageError("error.request")
         return self._request.validate_json(body)

@@ -28,11 +28,7 @@ class Alternatives(TypedDict):
 
 
 def alternatives(request: RefusedRequest) -> Alternatives:
-    """Suggestions after a sentence that a checkpoint has refused.
-
-    Raises:
-        CheckpointError: there is none of that name.
-    """
+    """Suggestions after a sentence that a checkpoint has refused."""
     translator(request.checkpoint)  # raises where there is none
     sentence, known = request.sentence, corpus_of(request.checkpoint)
     others = [name for name in (*available_checkpoints(), *dict.fromkeys(request.own)) if name != request.checkpoint]

@@ -5,16 +5,16 @@ from typing import Any, cast
 from ...data import AlignedPair
 from ...data.vocabulary import PAD
 from ...inference.interventions import NOTHING, Interventions
-from ...inference.translator import KINDS, CheckpointError, SentenceError, Translation
+from ...inference.translator import KINDS, CheckpointError, SentenceError, Translation, Translator
 from ...messages import Message
 from ..schema import ChangedRunRequest, MapRequest, RunRequest
 from ..sessions.model_store import when_unloaded
-from ..sessions.models import cached_per_checkpoint, corpus_of, translator
-from ..sessions.real_models import FLOAT_BYTES, real_models
+from ..sessions.models import corpus_of, is_large, translator
+from ..sessions.real_models import FLOAT_BYTES
 from .bounded_cache import BoundedCache
 from .payload import for_programs
 
-REAL_RUNS = 200 * 2**20  # bytes of the runs of real models that are kept
+SMALL_RUNS, LARGE_RUNS = 256, 200 * 2**20  # that are kept: runs of shipped models; bytes of those of large ones
 
 
 class ChangesError(ValueError):
@@ -24,24 +24,12 @@ class ChangesError(ValueError):
 
 
 def run(checkpoint: str, sentence: str, changes: Interventions = NOTHING) -> Translation:
-    """Translate, or find the translation of a request before.
-
-    Raises:
-        CheckpointError, SentenceError, ChangesError
-    """
-    if checkpoint in real_models():
-        key = (checkpoint, sentence, changes)
-        return _real_runs.get(key, lambda: _translate(checkpoint, sentence, changes))
-    return _run(checkpoint, sentence, changes)
+    """Translate, or find the translation of a request before. Raises CheckpointError, SentenceError, ChangesError."""
+    model, runs = translator(checkpoint), _large_runs if is_large(checkpoint) else _small_runs
+    return runs.get((checkpoint, sentence, changes), lambda: _translate(model, sentence, changes))
 
 
-@cached_per_checkpoint(256, own=4)
-def _run(checkpoint: str, sentence: str, changes: Interventions) -> Translation:
-    return _translate(checkpoint, sentence, changes)
-
-
-def _translate(checkpoint: str, sentence: str, changes: Interventions) -> Translation:
-    model = translator(checkpoint)
+def _translate(model: Translator, sentence: str, changes: Interventions) -> Translation:
     try:
         return model.translate(sentence, interventions=changes)
     except (SentenceError, CheckpointError):
@@ -56,8 +44,9 @@ def _bytes(run: Translation) -> int:
     return maps + FLOAT_BYTES * sum(len(step.candidates) for step in run.steps)
 
 
-_real_runs = BoundedCache(REAL_RUNS, _bytes)  # a long one has 50 MB, and every view asks about the run that is shown
-when_unloaded.append(_real_runs.clear)
+_small_runs: BoundedCache[Translation] = BoundedCache(SMALL_RUNS, lambda _: 1)
+_large_runs = BoundedCache(LARGE_RUNS, _bytes)  # a long one has 50 MB, and every view asks about the run that is shown
+when_unloaded.append(_large_runs.clear)
 
 
 def run_of(request: ChangedRunRequest) -> Translation:

@@ -11,7 +11,7 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...data import CORPORA, BadRow, Corpus, Table, TableError, check_rows, read_table
-from ...data.uploaded_pairs import MAX_BYTES
+from ...data.uploaded_pairs import MAX_BYTES, MAX_PAIRS
 from ...live.form import DEFAULTS, MAX_HELD_OUT, PAPER
 from ...live.plan import Problem
 from ...live.plan import plan as planned
@@ -32,7 +32,7 @@ def opening() -> dict[str, Any]:
     sentences = {name: known.examples[0].sentence for name, known in CORPORA.items()}
     return {
         "limits": asdict(training_queue().limits)
-        | {"file": MAX_BYTES, "name": MAX_NAME_LENGTH, "held_out": MAX_HELD_OUT},
+        | {"file": MAX_BYTES, "pairs": MAX_PAIRS, "name": MAX_NAME_LENGTH, "held_out": MAX_HELD_OUT},
         "defaults": DEFAULTS | {"paper": PAPER},
         "sentences": sentences | {"own": ""},
     }
@@ -142,7 +142,7 @@ async def train(request: AnyTrainingForm, client: Client) -> AsyncGenerator[Trai
     job = replace(found.job, hub_token=client.hub_token)
     async with aclosing(training_queue().train(job, client)) as events:
         async for event in events:
-            yield event  # type: ignore[misc]  # also as a line of JSON
+            yield event  # type: ignore[misc]  # a dict
 
 
 async def stop_training(request: StopRequest, client: Client) -> None:

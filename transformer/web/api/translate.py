@@ -25,11 +25,7 @@ class ShownRun(TypedDict):
 
 def translate(request: TranslateRequest) -> ShownRun:
     """The run of a sentence. Where the checkpoint cannot read it, `or_example` asks for the checkpoint's first example
-    instead, with the reason.
-
-    Raises:
-        CheckpointError, SentenceError, ChangesError
-    """
+    instead, with the reason."""
     checkpoint, changes = request.checkpoint, request.changes
     try:
         return show(checkpoint, request.sentence, changes)
@@ -49,11 +45,7 @@ def surprise(request: SurpriseRequest) -> ShownRun:
 
 
 def show(checkpoint: str, sentence: str, changes: Interventions = NOTHING) -> ShownRun:
-    """The run of a sentence for the page, and if it has changes the baseline.
-
-    Raises:
-        CheckpointError, SentenceError, ChangesError
-    """
+    """The run of a sentence for the page, and if it has changes the baseline."""
     baseline = _page(checkpoint, sentence, NOTHING)
     if not changes.changes:
         return {"run": baseline, "baseline": None, "refused": None}

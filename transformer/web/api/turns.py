@@ -1,7 +1,6 @@
 """Requests that compute something wait for a turn: those about small models in one lane, those about large ones, which
-are sessions' own and real ones, in another, so that they delay nobody else.
-
-An address has all turns of a lane but one, so that another address always finds a free one.
+are sessions' own and real ones, in another, so that they delay nobody else. An address has all turns of a lane but one,
+so that another address always finds a free one.
 """
 
 from collections.abc import AsyncIterator
@@ -10,15 +9,17 @@ from functools import cache
 
 from ..client import Client
 from ..fair_queue import FairQueue
-from ..sessions.model_store import is_own_model
+from ..sessions.models import is_large
 from ..sessions.real_models import real_models
 from ..settings import settings
+
+QUEUE_SIZE = 500  # requests that may wait in each lane
 
 
 @cache
 def _lanes() -> tuple[FairQueue, FairQueue]:
     concurrency = settings().concurrency
-    small, large = (FairQueue(concurrency, settings().queue_size, max(1, concurrency - 1)) for _ in range(2))
+    small, large = (FairQueue(concurrency, QUEUE_SIZE, max(1, concurrency - 1)) for _ in range(2))
     return small, large
 
 
@@ -30,11 +31,6 @@ def counts() -> dict[str, int]:
 @asynccontextmanager
 async def turn(checkpoint: object, client: Client) -> AsyncIterator[None]:
     """A turn around the work inside. A real model is in memory before it begins, and stays there until it ends.
-
-    Raises:
-        QueueFullError: the queue is full.
-    """
-    async with real_models().in_use(checkpoint):
-        lane = _lanes()[is_own_model(checkpoint) or checkpoint in real_models()]
-        async with lane.turn(client):
-            yield
+    Raises QueueFullError if the queue is full."""
+    async with real_models().in_use(checkpoint), _lanes()[is_large(checkpoint)].turn(client):
+        yield

@@ -159,12 +159,12 @@ def vocabulary(request: CheckpointRequest) -> dict[Literal["source", "target"], 
     """The words that a model reads, and those that it can output."""
     known = translator(request.checkpoint).checkpoint
 
-    def words(tokens: tuple[str, ...], *without: str) -> list[str]:
-        return [word for word in sorted(tokens) if word not in without][:MAX_WORDS]
+    def in_order(tokens: tuple[str, ...], *without: str) -> list[str]:
+        return [token for token in sorted(tokens) if token not in without][:MAX_WORDS]
 
     return {
-        "source": words(known.src_vocab.tokens, PAD, START, END),
-        "target": words(known.tgt_vocab.tokens, PAD, START),
+        "source": in_order(known.src_vocab.tokens, PAD, START, END),
+        "target": in_order(known.tgt_vocab.tokens, PAD, START),
     }
 
 

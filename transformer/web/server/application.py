@@ -44,11 +44,7 @@ class Preload:
 
 
 def application(page: gr.Blocks, head: str) -> FastAPI:
-    """The page with its server.
-
-    Args:
-        head: the contents of the page's <head>.
-    """
+    """The page, with these contents of its <head>, and its server."""
     app = FastAPI(
         openapi_url=None,
         routes=[*page_routes.routes(QUESTIONS), *files.ROUTES],
@@ -64,7 +60,7 @@ def application(page: gr.Blocks, head: str) -> FastAPI:
         app,
         page,
         path="/",
-        app_kwargs={"exception_handlers": gradio_internals.refusals()},
+        app_kwargs={"exception_handlers": gradio_internals.error_handlers()},
         root_path=os.environ.get("GRADIO_ROOT_PATH"),
         head=head,
         css_paths=[files.BUNDLE["app.css"]],

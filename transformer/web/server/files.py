@@ -4,8 +4,7 @@ POST models         a file, and a header `Session`; answers {"model", "kept": th
                     {"error"}
 GET models/KEY      the file
 GET dist/NAME       the page's bundle, and Plotly's
-GET health          {"status": "ok", "device", "checkpoints", "models": {"loaded": {name: bytes}, "bytes", "most"}, the
-                    real models in memory, "training": {"running", "waiting"}, "queue": {"working", "waiting"}}
+GET health          see README.md
 """
 
 import asyncio
@@ -31,7 +30,7 @@ from .. import access_log
 from ..api import turns
 from ..client import client_of
 from ..fair_queue import FairQueue, QueueFullError
-from ..sessions.model_store import ModelStoreFullError, file_name, model_store
+from ..sessions.model_store import file_name, model_store
 from ..sessions.models import about, translator
 from ..sessions.real_models import real_models
 from ..sessions.training_queue import training_queue
@@ -58,7 +57,7 @@ def _uploads() -> tuple[FairQueue, FairQueue]:
 async def upload(request: Request) -> Response:
     (arriving, reading), client = _uploads(), client_of(request.scope)
     file = model_store().folder / f"{secrets.token_hex(16)}.safetensors"
-    started, outcome, kept = time.perf_counter(), "ok", False
+    started, why, is_kept = time.perf_counter(), None, False
     try:
         if not client.session:
             raise MessageError("error.request")
@@ -66,32 +65,26 @@ async def upload(request: Request) -> Response:
             await _write(request, file)
             async with reading.turn(client, UPLOAD_SECONDS):
                 key = await asyncio.to_thread(model_store().keep, client, file)
-        kept = True
+        is_kept = True
         answer = {"model": await asyncio.to_thread(about, key), "kept": model_store().keys_of(client.session)}
         return JSONResponse(answer)
     except QueueFullError:
-        outcome = "file.busy"
-        return refused(Message(outcome))
-    except (PortableError, ModelStoreFullError, MessageError) as error:
-        outcome = error.message.key
-        return refused(error.message)
+        why = Message("file.busy")
+    except MessageError as error:
+        why = error.message
     except (OSError, ClientDisconnect) as error:
-        full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        outcome = "file.no_room" if full else "file.not_taken"
-        return refused(Message(outcome))
+        is_full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        why = Message("file.no_room" if is_full else "file.not_taken")
     finally:
-        if not kept:
+        if not is_kept:
             file.unlink(missing_ok=True)
-        access_log.action("upload", started, outcome)
+        access_log.action("upload", started, why.key if why else "ok")
+    return refused(why)
 
 
 async def _write(request: Request, file: Path) -> None:
-    """The body, piece by piece, and no more of it than a model can have.
-
-    Raises:
-        PortableError: it is more.
-        OSError: the disk is full, or the client too slow.
-    """
+    """The body, piece by piece, and no more of it than a model can have. Raises PortableError if it is more; OSError
+    if the disk is full, or the client too slow."""
     parameters = training_queue().limits.parameters
     with file.open("wb") as written, anyio.fail_after(UPLOAD_SECONDS):
         async for piece in request.stream():

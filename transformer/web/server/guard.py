@@ -41,12 +41,8 @@ GRADIO = {
 
 class Guard:
     """Refuses unknown names of this server and other sites' pages (403), addresses of Gradio that nothing here uses
-    (404), forms (415), and bodies that are larger than any valid request (413).
-
-    Args:
-        own: beginnings of our own addresses.
-        max_body: the bytes of a body by its path; None where the handler bounds it.
-    """
+    (404), forms (415), and bodies that are larger than any valid request (413). Our `own` addresses begin like these;
+    `max_body` is the bytes of a body by its path, None where the handler bounds it."""
 
     def __init__(self, app: ASGIApp, own: tuple[str, ...], max_body: Callable[[str], int | None]) -> None:
         self.app, self._own, self._max_body = app, own, max_body
@@ -109,10 +105,8 @@ class Guard:
 
 def known_host(host: str) -> bool:
     """Whether a request names this server: by an IP address, by a name without a dot, or by a name that it knows.
-
     Another site could let a name of its own lead to a private server (DNS rebinding), whose answers its page could
-    then read. Behind a proxy, which chooses what it passes on, any name will do.
-    """
+    then read. Behind a proxy, which chooses what it passes on, any name will do."""
     known = settings().hosts.lower().replace(",", " ").split()
     if settings().proxies and not known:
         return True
@@ -131,10 +125,8 @@ def known_host(host: str) -> bool:
 
 def foreign(headers: Headers) -> bool:
     """Whether a page of another origin asks, through the browser of a visitor, who may use a private server.
-
-    Browsers say so by Sec-Fetch-Site, and where this page has no HTTPS, by Origin alone. No other program sends either.
-    A page cannot set X-Forwarded-Host, which a proxy may, without asking first, and nothing here permits it.
-    """
+    Browsers say so by Sec-Fetch-Site, and where this page has no HTTPS, by Origin alone. No other program sends
+    either. A page cannot set X-Forwarded-Host, which a proxy may, without asking first, and nothing here permits it."""
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is not None:
         return site not in ("same-origin", "none")

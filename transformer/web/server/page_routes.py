@@ -9,13 +9,12 @@ import gzip
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 from anyio import to_thread
 from pydantic import ValidationError
 from pydantic_core import to_json
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
@@ -26,16 +25,14 @@ from ...messages import Message
 from .. import access_log
 from ..api.question import Question, message
 from ..api.turns import turn
-from ..client import Client, client_of
-from ..errors import TryAgainError
+from ..client import client_of
+from ..fair_queue import TryAgainError
 from ..sessions.models import logged_name
 
 INLINE = 16 * 2**10  # bytes of a body that is read without a thread of its own
 COMPRESSED_BYTES, LEVEL = 128 * 2**10, 1  # at least; weights do not become smaller at a higher level
 RETRY_AFTER_SECONDS = 2
 NO_HEADERS: Mapping[str, str] = {}
-
-T = TypeVar("T")
 
 
 def routes(questions: dict[str, Question]) -> list[Route]:
@@ -95,30 +92,27 @@ async def _answered(call: _Call, request: Request) -> Response:
         return _Events(await anext(events), events, call)
     if not question.computes:
         return _json(question.dump(await question.function(asked, client)))
-    return await _unless_left(request, _computed(question, asked, client, request.headers))
 
-
-async def _computed(question: Question, asked: Any, client: Client, headers: Headers) -> Response:
     def work() -> Response:
         body = question.dump(question.function(asked))
-        if len(body) < COMPRESSED_BYTES or "gzip" not in headers.get("accept-encoding", ""):
+        if len(body) < COMPRESSED_BYTES or "gzip" not in request.headers.get("accept-encoding", ""):
             return _json(body)
         return _json(gzip.compress(body, LEVEL), headers={"Content-Encoding": "gzip"})
 
-    async with turn(getattr(asked, "checkpoint", None), client):
-        return await to_thread.run_sync(work)
+    async def in_turn() -> Response:
+        async with turn(getattr(asked, "checkpoint", None), client):
+            return await to_thread.run_sync(work)
+
+    return await _unless_left(request, in_turn())
 
 
 def _json(body: bytes, status: int = 200, headers: Mapping[str, str] = NO_HEADERS) -> Response:
     return Response(body, status, {"Vary": "Accept-Encoding", **headers}, "application/json")
 
 
-async def _unless_left(request: Request, work: Awaitable[T]) -> T:
-    """A client that disconnects leaves the queue. Work that has begun goes on: a thread cannot be ended.
-
-    Raises:
-        ClientDisconnect: nobody waits for the answer.
-    """
+async def _unless_left(request: Request, work: Awaitable[Response]) -> Response:
+    """A client that disconnects leaves the queue. Work that has begun goes on: a thread cannot be ended. Raises
+    ClientDisconnect if nobody waits for the answer."""
     scope = anyio.CancelScope()
 
     async def watch() -> None:
@@ -172,5 +166,4 @@ class _Events(StreamingResponse):
 
 
 def as_line(event: Any) -> bytes:
-    """An event as a line of JSON. A training's process writes lines itself."""
-    return event.encode() if isinstance(event, str) else to_json(event) + b"\n"
+    return to_json(event) + b"\n"

@@ -15,20 +15,16 @@ from .. import access_log
 
 KEPT_SECONDS = 4 * 3600  # after its last change, in Redis; classes end by themselves before (see classes.py)
 MAX_PAGES = 2**16  # of 4 KB; 50 classes of 300 students with 20 questions take 12,000
-PATIENCE_SECONDS = 2  # for another process, or for Redis
+WAIT_SECONDS = 2  # for another process, or for Redis
 FORMAT = 1
 
 Fields = Mapping[str, str]
 
 
 class ClassStore(Protocol):
-    """All methods block. They may be called in any thread, in one at a time.
+    """All methods block. They may be called in any thread, in one at a time."""
 
-    Attributes:
-        errors: what they raise where the store cannot be reached, is full or broken.
-    """
-
-    errors: tuple[type[Exception], ...]
+    errors: tuple[type[Exception], ...]  # that they raise where the store cannot be reached, is full or broken
 
     def read(self, known: Mapping[str, int]) -> dict[str, tuple[int, Fields]]:
         """Every class by its code: its version, and the texts that have changed since a known one."""
@@ -40,14 +36,9 @@ class ClassStore(Protocol):
 
 
 class SqliteStore:
-    """A file that all processes of a machine share.
-
-    A change survives the end of the process, however it ends, as soon as `write` has returned; only if the machine
-    loses its power, the changes of the last seconds may be lost.
-
-    Args:
-        folder: of the file; None to keep classes in memory only.
-    """
+    """A file in a folder, which all processes of a machine share; without a folder, classes are in memory only. Any
+    change survives the end of the process, however it ends, as soon as `write` has returned; only if the machine loses
+    its power, the changes of the last seconds may be lost."""
 
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
 
@@ -93,7 +84,7 @@ class SqliteStore:
 
 def _opened(file: str) -> sqlite3.Connection:
     """Raises sqlite3.Error."""
-    db = sqlite3.connect(file, timeout=PATIENCE_SECONDS, isolation_level=None, check_same_thread=False)
+    db = sqlite3.connect(file, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
     with db:
         db.execute("begin")  # another process may make the tables now
         found = [db.execute(f"pragma {name}").fetchone()[0] for name in ("user_version", "quick_check(1)")]
@@ -133,9 +124,9 @@ class RedisStore:
     def __init__(self, address: str) -> None:
         import redis  # optional: replicas on one machine do without
 
-        patience = {"socket_timeout": PATIENCE_SECONDS, "socket_connect_timeout": PATIENCE_SECONDS, "retry": None}
+        timeouts = {"socket_timeout": WAIT_SECONDS, "socket_connect_timeout": WAIT_SECONDS, "retry": None}
         self.errors: tuple[type[Exception], ...] = (redis.RedisError,)
-        self._redis: Any = redis.Redis.from_url(address, decode_responses=True, **patience)
+        self._redis: Any = redis.Redis.from_url(address, decode_responses=True, **timeouts)
         self._write = self._redis.register_script(WRITE)
 
     def read(self, known: Mapping[str, int]) -> dict[str, tuple[int, Fields]]:
@@ -166,10 +157,7 @@ def _keys(code: str = "") -> list[str]:
 
 def class_store(where: str) -> ClassStore:
     """The store that a setting names: the address of a Redis, a folder, or "" for a temporary one of this user's.
-
-    Raises:
-        ValueError: what it names cannot be used.
-    """
+    Raises ValueError if what it names cannot be used."""
     own = os.getuid() if hasattr(os, "getuid") else ""  # Windows has a temporary directory for each user
     folder = Path(where or f"{gettempdir()}/attention-bitte-classes-{own}")
     try:

@@ -21,7 +21,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from ...messages import MessageError
 from .. import access_log
-from ..errors import TryAgainError
+from ..fair_queue import TryAgainError
 from ..settings import settings
 from .class_store import ClassStore, Fields, class_store
 
@@ -55,49 +55,30 @@ class Tally(TypedDict):
 
 
 class ShownQuestion(TypedDict):
-    """A question and its present state.
+    """A question and its present state."""
 
-    Attributes:
-        id: its number in this class, from 1.
-        about: what it asks, as the teacher's page says it and a student's page reads it.
-        choices: their texts, in the teacher's language.
-        round: of the votes, from 0.
-        answered: students who have answered in this round; None for a student.
-        seconds: left until it closes by itself; None without a timer.
-        tallies: of each round; None as long as the receiver may not see them.
-        right: the right choice once it is revealed, if there is one.
-        mine: this student's choices by round.
-    """
-
-    id: int
-    about: str
-    choices: list[str]
+    id: int  # its number in this class, from 1
+    about: str  # what it asks, as the teacher's page writes it and a student's page reads it
+    choices: list[str]  # their texts, in the teacher's language
     state: Literal["open", "closed", "revealed"]
-    round: int
-    answered: int | None
-    seconds: float | None
-    tallies: list[Tally] | None
-    right: int | None
-    mine: list[int | None]
+    round: int  # of the votes, from 0
+    answered: int | None  # students who have answered in this round; None for a student
+    seconds: float | None  # left until it closes by itself; None without a timer
+    tallies: list[Tally] | None  # of each round; None as long as the receiver may not see them
+    right: int | None  # the right choice once it is revealed, if there is one
+    mine: list[int | None]  # this student's choices by round
 
 
 class ClassEvent(TypedDict):
-    """A class as a student or its teacher sees it.
-
-    Attributes:
-        replica: the cookie by which a proxy finds the teacher's replica, which has the teacher's own models, or "".
-        place: where the teacher is: the parameters of a link.
-        students: those whose page is connected; None for a student.
-        past: the revealed questions before this one, for the teacher.
-    """
+    """A class as a student or its teacher sees it."""
 
     event: Literal["class"]
     code: str
-    replica: str
-    place: str
-    students: int | None
+    replica: str  # the cookie by which a proxy finds the teacher's replica, which has the teacher's own models, or ""
+    place: str  # where the teacher is: the parameters of a link
+    students: int | None  # those whose page is connected; None for a student
     question: ShownQuestion | None
-    past: list[ShownQuestion] | None
+    past: list[ShownQuestion] | None  # the revealed questions before this one, for the teacher
 
 
 class ClassEnded(TypedDict):
@@ -156,27 +137,19 @@ class Question:
 
 @dataclass(eq=False)
 class LiveClass:
-    """A class of one teacher, as this process has read it from the store.
-
-    Attributes:
-        secret: its teacher's; those who have it lead the class.
-        address: the teacher's.
-        replica: the cookie by which a proxy finds the teacher's replica; "" without one.
-        used: when the teacher or a student last did something, or a page of theirs came or left.
-        seen: when a replica last said that it is connected to a student, also of those who have left, or to the
-            teacher ("").
-        streams: open ones of this process, by student, or the teacher's (""); 0 until the store hears of it.
-    """
+    """A class of one teacher, as this process has read it from the store."""
 
     code: str
-    secret: str
-    address: str
-    replica: str
-    used: float = 0
+    secret: str  # its teacher's; those who have it lead the class
+    address: str  # the teacher's
+    replica: str  # the cookie by which a proxy finds the teacher's replica; "" without one
+    used: float = 0  # when the teacher or a student last did something, or a page of theirs came or left
     place: str = ""
     questions: list[Question] = field(default_factory=list)
     votes: dict[tuple[int, int], Votes] = field(default_factory=dict)  # by the id of a question and the round
+    # When a replica was last connected to a student, also to those who have left, or to the teacher ("").
     seen: dict[str, float] = field(default_factory=dict)
+    # Open ones of this process, by student, or the teacher's (""); 0 until the store hears of it.
     streams: Counter[str] = field(default_factory=Counter)
     is_ended: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)  # what all see
@@ -235,10 +208,8 @@ class LiveClass:
 
 
 class LiveClasses:
-    """All classes of a store, as one process has them. They belong to one event loop.
-
-    The store is used in one thread, in order, so each change is read once.
-    """
+    """All classes of a store, as one process has them. They belong to one event loop. The store is used in one thread,
+    in order, so each change is read once."""
 
     def __init__(self, store: ClassStore, clock: Callable[[], float] = time.time) -> None:
         self._store, self._clock = store, clock
@@ -251,11 +222,8 @@ class LiveClasses:
         self._watching: asyncio.Task[None] | None = None
 
     async def _sync(self, *changes: Callable[[], object]) -> list[Any]:
-        """Change the store, and read what it has now; returns what the changes did.
-
-        Raises:
-            StoreError: it could not be done.
-        """
+        """Change the store, and read what it has now; returns what the changes did. Raises StoreError if it could
+        not be done."""
         loop = asyncio.get_running_loop()
 
         def work() -> list[Any]:
@@ -293,15 +261,9 @@ class LiveClasses:
             raise ClassError("room.unknown", code=live.code)
 
     async def open(self, address: str, replica: str = "") -> LiveClass:
-        """A new class. For an address with many, its oldest abandoned one ends; nobody can end a class like that.
-
-        Args:
-            replica: the cookie by which a proxy finds this one.
-
-        Raises:
-            ClassError: there are too many.
-            StoreError: it cannot be kept.
-        """
+        """A new class, with the cookie by which a proxy finds this replica. For an address with many, its oldest
+        abandoned one ends; nobody can end a class like that. Raises ClassError if there are too many, and StoreError if
+        it cannot be kept."""
         async with self._opening:  # so that two at once are counted
             await self._end_idle()
             now = self._clock()
@@ -322,16 +284,9 @@ class LiveClasses:
             return self._classes[code]
 
     async def find(self, code: str, address: str, student: str | None = None, secret: str | None = None) -> LiveClass:
-        """The class of a code. Where an address has sent many wrong codes, its next ones take a second each.
-
-        Args:
-            student: one who has been in the class does not wait.
-            secret: its teacher does not wait either.
-
-        Raises:
-            ClassError: the class does not exist, or no longer, or the secret is another.
-            StoreError: nobody can say now.
-        """
+        """The class of a code. Where an address has sent many wrong codes, its next ones take a second each, but not
+        for a `student` who has been in the class, nor for its teacher, by the `secret`. Raises ClassError if the class
+        does not exist, or no longer, or the secret is another; StoreError if nobody can say now."""
         await self._end_idle()
         code = code.upper()
         live = self._classes.get(code)
@@ -477,9 +432,5 @@ class LiveClasses:
 
 @cache
 def live_classes() -> LiveClasses:
-    """This process's.
-
-    Raises:
-        ValueError: the store that the settings name cannot be used.
-    """
+    """This process's. Raises ValueError if the store that the settings name cannot be used."""
     return LiveClasses(class_store(settings().classes))

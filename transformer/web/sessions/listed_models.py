@@ -14,12 +14,9 @@ LANGUAGES = re.compile(r"-([a-z]{2,3})-([a-z]{2,3})$")  # at the end of a name: 
 
 
 def listed(entries: str) -> tuple[ListedModel, ...]:
-    """The models of $TRANSFORMER_MODELS: `owner/name`, `owner/name@revision` or a folder, with commas between them. Of
-    those that are known here, a name without a revision means the pinned commit.
-
-    Raises:
-        ValueError: an entry is neither, or two models would have one name.
-    """
+    """The models of $TRANSFORMER_MODELS: `owner/name`, `owner/name@revision` or a folder, with commas between them.
+    Of those that are known here, a name without a revision means the pinned commit. Raises ValueError if an entry is
+    neither, or two models would have one name."""
     found: dict[str, ListedModel] = {}
     for entry in filter(None, map(str.strip, entries.split(","))):
         model = _listed(entry)

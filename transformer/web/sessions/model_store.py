@@ -64,24 +64,16 @@ class LoadedModel:
 
 @dataclass(eq=False)
 class StoredModel:
-    """A model of a session.
-
-    Attributes:
-        name: given by the visitor.
-        size: bytes, in memory.
-        used: when it was used last, by the store's clock.
-        loaded: None while it is only a file.
-        token: by which others use it, once it is shared.
-    """
+    """A model of a session."""
 
     key: str
-    name: str
+    name: str  # given by the visitor
     client: Client
     file: Path
-    size: int
-    used: float
-    loaded: LoadedModel | None
-    token: str = ""
+    size: int  # bytes, in memory
+    used: float  # when it was used last, by the store's clock
+    loaded: LoadedModel | None  # None while it is only a file
+    token: str = ""  # by which others use it, once it is shared
     loading: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -112,10 +104,7 @@ class ModelStore:
     @contextmanager
     def reserved(self, client: Client, size: int) -> Iterator[Reservation]:
         """Room for a model that is still to be made. What it will replace stays, beyond the bound of the store.
-
-        Raises:
-            ModelStoreFullError: other models take it.
-        """
+        Raises ModelStoreFullError if other models take it."""
         reservation = Reservation(client, size)
         with self._lock:
             self._make_room(client, size)
@@ -127,20 +116,13 @@ class ModelStore:
                 self._reservations = [each for each in self._reservations if each is not reservation]
 
     def keep(self, client: Client, file: Path, reservation: Reservation | None = None) -> str:
-        """Read a model's file, and keep both as `put`.
-
-        Raises:
-            PortableError, OSError: the file cannot be read.
-            ModelStoreFullError: other models take the room.
-        """
+        """Read a model's file, and keep both as `put`. Raises PortableError, OSError if the file cannot be read;
+        ModelStoreFullError if other models take the room."""
         return self.put(self._read(file), client, file, reservation)
 
     def put(self, portable: PortableModel, client: Client, file: Path, reservation: Reservation | None = None) -> str:
-        """Keep a model and its file, in the place of its `reservation`; returns its key.
-
-        Raises:
-            ModelStoreFullError: other models take the room.
-        """
+        """Keep a model and its file, in the place of its `reservation`; returns its key. Raises ModelStoreFullError
+        if other models take the room."""
         key = OWN_MODEL_PREFIX + secrets.token_urlsafe(24)
         model = portable.checkpoint.model
         weights = sum(values.nbytes for values in model.parameters())
@@ -150,15 +132,12 @@ class ModelStore:
             self._reservations = [each for each in self._reservations if each is not reservation]
             self._delete(*self._make_room(client, size))
             self._models[key] = stored
-        self._unload(kept=stored)
+        self._unload(in_use=stored)
         return key
 
     def load(self, model: StoredModel) -> LoadedModel:
-        """A model in memory, where it is read into if need be, at most once at a time.
-
-        Raises:
-            ModelGoneError: its file has been removed.
-        """
+        """A model in memory, where it is read into if need be, at most once at a time. Raises ModelGoneError if its
+        file has been removed."""
         with model.loading:
             if loaded := model.loaded:
                 return loaded
@@ -168,18 +147,15 @@ class ModelStore:
                 self.delete(model.key)
                 raise ModelGoneError from None
             loaded = model.loaded = _loaded(portable, model.key)
-        self._unload(kept=model)
+        self._unload(in_use=model)
         return loaded
 
     def _read(self, file: Path) -> PortableModel:
         return load_portable(file, self.limits.parameters, pick_device())
 
     def share(self, key: str) -> str:
-        """The token of a model, by which others can use it for as long as it is kept.
-
-        Raises:
-            ModelGoneError: it is no longer there.
-        """
+        """The token of a model, by which others can use it for as long as it is kept. Raises ModelGoneError if it is
+        no longer there."""
         with self._lock:
             if not (model := self._models.get(key)):
                 raise ModelGoneError
@@ -191,7 +167,7 @@ class ModelStore:
     def find(self, key: str) -> StoredModel | None:
         """A model by its key, or by a token of it."""
         with self._lock:
-            self._delete(*self._expired())
+            self._delete_expired()
             key = self._keys.get(key, key)
             model = self._models.pop(key, None)
             if model:
@@ -207,11 +183,11 @@ class ModelStore:
         with self._lock:
             self._delete(*{key} & self._models.keys())
 
-    def _unload(self, kept: StoredModel | None = None) -> None:
+    def _unload(self, in_use: StoredModel | None = None) -> None:
         """Let models leave memory that have not been used for a while, or for longest where all take too much."""
         with self._lock:
-            others = [model for model in self._models.values() if model.loaded and model is not kept]
-            size = sum(model.size for model in others) + (kept.size if kept else 0)
+            others = [model for model in self._models.values() if model.loaded and model is not in_use]
+            size = sum(model.size for model in others) + (in_use.size if in_use else 0)
             unloaded = False
             for model in others:  # the least recently used first
                 if model.used <= self._clock() - LOADED_SECONDS or size > LOADED_BYTES:
@@ -220,7 +196,7 @@ class ModelStore:
             if self._check:
                 self._check.cancel()
                 self._check = None
-            if kept or others:  # also once after the last: what was being computed may have been cached since
+            if in_use or others:  # also once after the last: what was being computed may have been cached since
                 self._check = threading.Timer(CHECK_SECONDS, self._unload)
                 self._check.daemon = True
                 self._check.start()
@@ -235,7 +211,7 @@ class ModelStore:
 
     def _make_room(self, client: Client, size: int) -> list[str]:
         """For one more model, or leave everything as it is. Returns the session's own that it replaces, still there."""
-        self._delete(*self._expired())
+        self._delete_expired()
         own = [key for key, model in self._models.items() if model.client.session == client.session]
         replaced = own[: max(0, len(own) + 1 - self.limits.models)]
         left = {key: model for key, model in self._models.items() if key not in replaced}
@@ -269,9 +245,9 @@ class ModelStore:
             raise ModelStoreFullError("store.full")
         return max(able, key=lambda key: (by_address[left[key].client.address], held[left[key].client]))
 
-    def _expired(self) -> list[str]:
+    def _delete_expired(self) -> None:
         oldest = self._clock() - self.limits.minutes * 60
-        return [key for key, model in self._models.items() if model.used < oldest]
+        self._delete(*[key for key, model in self._models.items() if model.used < oldest])
 
     def _delete(self, *keys: str) -> None:
         for key in keys:

@@ -17,7 +17,6 @@ from ...messages import MessageError, Words
 from ...network.cost import count_parameters
 from ...storage.checkpoint import CARD, FOLDER
 from .. import access_log as log
-from ..opus_models import ListedModel
 from ..schema import CheckpointRequest
 from .model_store import LoadedModel, ModelGoneError, is_own_model, model_store, when_unloaded
 from .real_models import real_models
@@ -36,22 +35,21 @@ class RefusedCheckpointError(MessageError, CheckpointError):
 
 def translator(checkpoint: str) -> Translator:
     """A shipped checkpoint, loaded once and shared, a visitor's own model, or a real one; runs do not change it.
-
-    Raises:
-        CheckpointError: there is none of that name, or it cannot be loaded.
-    """
+    Raises CheckpointError if there is none of that name, or it cannot be loaded."""
     if checkpoint in real_models():
         return real_models().translator(checkpoint)
     own = own_model(checkpoint)
     return own.translator if own else _shipped(checkpoint)[0]
 
 
-def card(checkpoint: str) -> str:
-    """A shipped checkpoint's card as Markdown, as it was when the checkpoint was loaded.
+def is_large(checkpoint: object) -> bool:
+    """Whether it names a model that may be large: a visitor's own, or a real one."""
+    return is_own_model(checkpoint) or checkpoint in real_models()
 
-    Raises:
-        CheckpointError: there is none of that name.
-    """
+
+def card(checkpoint: str) -> str:
+    """A shipped checkpoint's card as Markdown, as it was when the checkpoint was loaded. Raises CheckpointError if
+    there is none of that name."""
     return _shipped(checkpoint)[1]
 
 
@@ -64,29 +62,25 @@ def found_in_card(pattern: str, text: str) -> str | None:
 def cached_per_checkpoint(
     most: int, own: int = 0
 ) -> Callable[[Callable[Concatenate[About, P], T]], Callable[Concatenate[About, P], T]]:
-    """Keep a function's latest `most` answers about shipped checkpoints, and its latest `own` about visitors' models,
-    for as long as the checkpoint is there. Its first argument is a checkpoint, or a request about one.
+    """Keep a function's latest `most` answers about shipped models, and its latest `own` about large ones, which are
+    visitors' and real ones, as long as they are there. Its first argument is a checkpoint, or a request about one.
 
     An answer about a shipped model is small: its sentences have 12 words. One about a visitor's model is as large as
-    MAX_RUN_VALUES of portable.py allows: a run is 36 MB, its answers 56. So only few runs are kept of them, of which
-    the rest is made again, and what is a few numbers only.
-
-    Raises:
-        CheckpointError: as `translator`, also where the answer was given before.
+    MAX_RUN_VALUES of portable.py allows: a run is 36 MB, its answers 56. So only what is a few numbers is kept of them,
+    and runs up to a bound (see api/runs.py), of which the rest is made again. Raises CheckpointError as `translator`,
+    also of a kept one.
     """
 
     def keep(answer: Callable[Concatenate[About, P], T]) -> Callable[Concatenate[About, P], T]:
         shipped: Any = lru_cache(maxsize=most)(answer)
         owned: Any = lru_cache(maxsize=own)(answer)
-        if own:
-            when_unloaded.append(owned.cache_clear)
+        when_unloaded.append(owned.cache_clear)
 
         @wraps(answer)
         def ask(about: About, /, *more: P.args, **named: P.kwargs) -> T:
             checkpoint = about if isinstance(about, str) else about.checkpoint
             translator(checkpoint)
-            large = is_own_model(checkpoint) or checkpoint in real_models()
-            return (owned if large else shipped)(about, *more, **named)
+            return (owned if is_large(checkpoint) else shipped)(about, *more, **named)
 
         return ask
 
@@ -94,11 +88,7 @@ def cached_per_checkpoint(
 
 
 def own_model(checkpoint: str) -> LoadedModel | None:
-    """A visitor's own model, loaded; None for a shipped checkpoint.
-
-    Raises:
-        ModelGoneError: it is no longer there.
-    """
+    """A visitor's own model, loaded; None for a shipped checkpoint. Raises ModelGoneError if it is no longer there."""
     if not is_own_model(checkpoint):
         return None
     if not (model := model_store().find(checkpoint)):
@@ -124,21 +114,14 @@ def _shipped(checkpoint: str) -> tuple[Translator, str]:
 
 
 def corpus_of(checkpoint: str) -> Corpus | None:
-    """The corpus that a model learned from, where that is known.
-
-    Raises:
-        ModelGoneError: it is a visitor's own, and no longer there.
-    """
+    """The corpus that a model learned from, where that is known. Raises ModelGoneError if it is a visitor's own, and
+    no longer there."""
     own = own_model(checkpoint)
     return own.corpus if own else CORPORA.get(checkpoint)
 
 
 def examples_of(checkpoint: str) -> tuple[Example, ...]:
-    """Sentences to try, at least one.
-
-    Raises:
-        CheckpointError: there is none of that name.
-    """
+    """Sentences to try, at least one. Raises CheckpointError if there is none of that name."""
     if real := real_models().find(checkpoint):
         return real.examples
     known = corpus_of(checkpoint)
@@ -208,32 +191,21 @@ def about(checkpoint: str) -> Model:
 
 
 def described(checkpoint: str) -> Model:
-    """What the page knows of a model. A shipped or a real one is not loaded for it: a broken one must not keep the page
-    from starting.
-
-    Raises:
-        CheckpointError: it is a visitor's own, and no longer there; or its corpus is not known.
-    """
-    if real := real_models().find(checkpoint):
-        return _real(real)
-    own, known = own_model(checkpoint), corpus_of(checkpoint)
-    if not known:
-        raise RefusedCheckpointError("error.no_checkpoint", names=Words(tuple(CORPORA)))
+    """What the page knows of a model. A shipped or a real one is not loaded for it: a broken one must not keep the
+    page from starting. Raises CheckpointError if it is a visitor's own, and no longer there; or its corpus is not
+    known."""
+    real, own, known = real_models().find(checkpoint), own_model(checkpoint), corpus_of(checkpoint)
     shown: Model = {
         "checkpoint": checkpoint,
-        "sentences": known.size,
-        "examples": known.examples,
-        "words": known.words,
-        "surprise": bool(known.held_out),
+        "sentences": known.size if known else 0,
+        "examples": examples_of(checkpoint),
+        "words": known.words if known else {},
+        "surprise": bool(known and known.held_out),
         "label_smoothing": 0.0,
     }
-    if not own:
-        shown["experiments"] = experiments.shipped(checkpoint)
-        written = FOLDER / checkpoint / CARD
-        about_it = written.read_text("utf-8", errors="replace") if written.exists() else ""
-        if smoothing := found_in_card(r"^    python -m .* --label-smoothing ([\d.]+)", about_it):
-            shown["label_smoothing"] = float(smoothing)
-    else:
+    if real:
+        shown["real"] = {"licence": real.licence, "size": real.size, "languages": real.languages}
+    elif own:
         portable = own.portable
         config = portable.checkpoint.model.config
         shown |= {
@@ -245,16 +217,10 @@ def described(checkpoint: str) -> Model:
             "d_model": config.d_model,
             "label_smoothing": float(portable.training.get("label_smoothing", 0)),
         }
+    else:
+        shown["experiments"] = experiments.shipped(checkpoint)
+        written = FOLDER / checkpoint / CARD
+        about_it = written.read_text("utf-8", errors="replace") if written.exists() else ""
+        if smoothing := found_in_card(r"^    python -m .* --label-smoothing ([\d.]+)", about_it):
+            shown["label_smoothing"] = float(smoothing)
     return shown
-
-
-def _real(model: ListedModel) -> Model:
-    return {
-        "checkpoint": model.checkpoint,
-        "sentences": 0,
-        "examples": examples_of(model.checkpoint),
-        "words": {},
-        "surprise": False,
-        "label_smoothing": 0.0,
-        "real": {"licence": model.licence, "size": model.size, "languages": model.languages},
-    }

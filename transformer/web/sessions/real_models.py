@@ -15,9 +15,9 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from safetensors import safe_open
-from typing_extensions import TypedDict
 
 from ...inference.device import pick_device
 from ...inference.translator import CheckpointError, Translator
@@ -42,13 +42,7 @@ class RealModelError(MessageError, CheckpointError):
     """A real model cannot be had now, and why, for visitors."""
 
 
-REFUSALS: dict[hub.Reason, str] = {
-    "broken": "real.broken",
-    "digest": "real.digest",
-    "missing": "real.missing",
-    "not_there": "real.not_there",
-    "offline": "real.offline",
-}
+REFUSALS = ("real.broken", "real.digest", "real.missing", "real.not_there", "real.offline")  # by a HubError's reason
 
 
 class _NobodyWaitsError(Exception):
@@ -83,20 +77,8 @@ class _Model:
     failed: tuple[float, RealModelError] | None = None
 
 
-class Counts(TypedDict):
-    """The bytes of each model in memory, of all, and how many they may be."""
-
-    loaded: dict[str, int]
-    bytes: int
-    most: int
-
-
 class RealModels:
-    """Those of one server. Thread-safe.
-
-    Args:
-        max_bytes: of the weights of all models in memory.
-    """
+    """Those of one server. The weights of all in memory take at most `max_bytes`. Thread-safe."""
 
     def __init__(
         self, models: Sequence[ListedModel], max_bytes: int, clock: Callable[[], float] = time.monotonic
@@ -119,18 +101,14 @@ class RealModels:
     def __contains__(self, checkpoint: object) -> bool:
         return isinstance(checkpoint, str) and checkpoint in self._models
 
-    def counts(self) -> Counts:
-        """The models in memory."""
+    def counts(self) -> dict[str, Any]:
+        """The bytes of each model in memory, of all, and how many they may be."""
         with self._changed:
             loaded = {name: model.size for name, model in self._models.items() if model.translator}
         return {"loaded": loaded, "bytes": sum(loaded.values()), "most": self.max_bytes}
 
     def translator(self, checkpoint: str) -> Translator:
-        """A listed model; where it is not in memory, this thread waits for it.
-
-        Raises:
-            RealModelError: it cannot be had.
-        """
+        """A listed model; where it is not in memory, this thread waits for it. Raises RealModelError if that fails."""
         with self._used(checkpoint) as model:
             if loading := self._start(model):
                 loading.done.result()
@@ -153,11 +131,8 @@ class RealModels:
 
     @asynccontextmanager
     async def chosen(self, checkpoint: str) -> AsyncIterator[Loading | None]:
-        """Somebody waits for a listed model inside; None where it is in memory.
-
-        Raises:
-            RealModelError: it could not be had a moment ago.
-        """
+        """Somebody waits for a listed model inside; None where it is in memory. Raises RealModelError if it could
+        not be had a moment ago."""
         with self._used(checkpoint) as model:
             yield self._start(model)
 
@@ -189,10 +164,9 @@ class RealModels:
     def _load(self, model: _Model, loading: Loading) -> None:
         try:
             size, translator = self._read(model, loading)
+        except _NobodyWaitsError:
+            loading.done.cancel()
         except BaseException as error:
-            if isinstance(error, _NobodyWaitsError):
-                loading.done.cancel()
-                return
             refusal = self._refusal(model.listed.checkpoint, error)
             with self._changed:
                 model.loading, model.failed = None, (self._clock(), refusal)
@@ -209,8 +183,8 @@ class RealModels:
             return error
         if isinstance(error, hub.HubError) and error.reason == "too_large":
             return RealModelError("real.too_large", name=name, **self._megabytes(error.size))
-        if isinstance(error, hub.HubError) and error.reason in REFUSALS:
-            return RealModelError(REFUSALS[error.reason], name=name)
+        if isinstance(error, hub.HubError) and f"real.{error.reason}" in REFUSALS:
+            return RealModelError(f"real.{error.reason}", name=name)
         access_log.fault("real model", error)
         return RealModelError("real.failed" if isinstance(error, hub.HubError) else "real.unreadable", name=name)
 
@@ -282,9 +256,5 @@ def _bytes_in_memory(weights: Path) -> int:
 
 @cache
 def real_models() -> RealModels:
-    """This server's.
-
-    Raises:
-        ValueError: an entry of $TRANSFORMER_MODELS is not a model.
-    """
+    """This server's. Raises ValueError if an entry of $TRANSFORMER_MODELS is not a model."""
     return RealModels(listed(settings().models), settings().loaded_megabytes * 2**20)

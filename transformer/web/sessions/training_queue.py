@@ -28,21 +28,21 @@ from ...live.stream import NO_ROOM
 from ...messages import Message, MessageError
 from ...network.config import TransformerConfig
 from ...network.cost import count_parameters
-from ...storage.portable import PortableError
 from ..client import Client
 from ..fair_queue import FairQueue, QueueFullError, Ticket
 from .model_store import ModelStore, ModelStoreFullError, Reservation, model_store, size_of
 from .models import Model, about
-from .shared_run import Event, Events, Joined, SharedRun, line_of
+from .shared_run import Event, Events, Joined, SharedRun
 
 ROOT = Path(__file__).resolve().parents[3]
 ON_CPU, ON_GPU = "transformer.live.worker", "transformer.web.server.zero_gpu"  # modules of the process
+PLACE_SECONDS = 0.5  # between two looks at the place of a training that waits
 HEARTBEAT_SECONDS = 15  # between two events of a training that waits: proxies close connections that are silent
 GPU_SECONDS = 90  # to wait for a GPU: the hub answers within 60
 MISTAKE_SECONDS = 15  # that the two models of a mistake take on an idle machine
 SHARE_SECONDS = 20  # guaranteed to a training of the busiest address while another address waits
 GRACE_SECONDS = 60  # for a process beyond its training: to start, to measure, to write
-RESULTS = line_of("trained", "symptom", "error")
+RESULTS = ("trained", "symptom", "error")
 
 
 class Waiting(TypedDict):
@@ -76,10 +76,8 @@ class BusyError(MessageError):
 
 
 class Worker:
-    """A process that trains one model, or the models that show a mistake.
-
-    If it is started before it is needed, it has loaded PyTorch by then.
-    """
+    """A process that trains one model, or the models that show a mistake. If it is started before it is needed, it has
+    loaded PyTorch by then."""
 
     def __init__(self, module: str = ON_CPU) -> None:
         command = [sys.executable, "-m", module]
@@ -141,7 +139,6 @@ class _Training:
     stopped: bool = False
     above_share: bool = False  # it is ended for another address
     end: float | None = None  # by estimate, once it runs: a time of the monotonic clock
-    moved: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class TrainingQueue:
@@ -187,19 +184,14 @@ class TrainingQueue:
             raise BusyError("train.already")
 
     def train(self, job: Job, client: Client) -> Events:
-        """Wait, train, and keep the model. Closing the generator ends the training.
-
-        Raises:
-            BusyError: the session trains already, or too many trainings wait.
-        """
+        """Wait, train, and keep the model. Closing the generator ends the training. Raises BusyError if the session
+        trains already, or too many trainings wait."""
         return self._queued(client, lambda training: self._train(training, job), job.estimate)
 
     async def train_mistake(self, mistake: str, client: Client) -> Events:
-        """Wait, and train small models with a mistake and without it; see `train`.
-
-        A mistake has neither a sentence nor settings of a visitor, so one run serves everybody, during the
-        training and after it: each listener hears the same events. It goes on until nobody listens.
-        """
+        """Wait, and train small models with a mistake and without it; see `train`. A mistake has neither a sentence nor
+        settings of a visitor, so one run serves everybody, during the training and after it: each listener hears the
+        same events. It goes on until nobody listens."""
         run = self._mistakes.get(mistake)
         if run is None or run.failed:
             self.check(client)
@@ -220,9 +212,8 @@ class TrainingQueue:
         except QueueFullError:
             raise BusyError("train.crowded") from None
         self._trainings.append(training)
-        self._tell_places()
         try:
-            async for place in self._wait(training):
+            async for place in self._places(training):
                 yield {"event": "waiting", "place": place, "seconds": self._seconds_until(training)}
             training.end = time.monotonic() + seconds
             self._end_above_share(training, SHARE_SECONDS)
@@ -235,7 +226,6 @@ class TrainingQueue:
         finally:
             self._trainings.remove(training)
             self._queue.leave(training.ticket)
-            self._tell_places()
 
     def _end_above_share(self, training: _Training, seconds: float) -> None:
         """Stop a training that is still above its address's share after `seconds`, or as soon as it is later."""
@@ -261,46 +251,33 @@ class TrainingQueue:
                 heapreplace(ends, ends[0] + seconds)
         return ends[0]
 
-    def _tell_places(self) -> None:
-        for training in self._trainings:
-            training.moved.set()
-
-    async def _wait(self, training: _Training) -> AsyncGenerator[int]:
+    async def _places(self, training: _Training) -> AsyncGenerator[int]:
         """A training's place in the queue, from 1, when it changes and as a heartbeat, until its turn."""
-        announced = 0
-        while True:
-            training.moved.clear()  # before reading the place, so that a move during the yield is not missed
-            place = self._queue.place(training.ticket)
-            if not place:
-                training.ticket.turn.result()  # raises where another address needed the place
-                return
-            if place != announced:
-                yield (announced := place)
-            try:
-                async with asyncio.timeout(HEARTBEAT_SECONDS):  # wait_for of Python 3.11 may swallow a cancellation
-                    await training.moved.wait()
-            except TimeoutError:
-                announced = 0
+        announced, due = 0, 0.0
+        while place := self._queue.place(training.ticket):
+            if place != announced or time.monotonic() >= due:
+                announced, due = place, time.monotonic() + HEARTBEAT_SECONDS
+                yield place
+            await asyncio.wait([training.ticket.turn], timeout=min(PLACE_SECONDS, HEARTBEAT_SECONDS))
+        training.ticket.turn.result()  # raises where another address needed the place
 
     async def _train(self, training: _Training, job: Job) -> Events:
         client, file = training.ticket.client, self._store.folder / f"{secrets.token_hex(16)}.safetensors"
-        kept = False
+        is_kept = False
         try:
             with self._store.reserved(client, size_of(job)) as reservation:
-                async with aclosing(self._lines(training, job, file)) as lines:
-                    async for line in lines:
-                        if isinstance(line, str) and line.startswith(line_of("trained")):
-                            event = await self._keep(json.loads(line), file, reservation)
-                            kept = "model" in event
-                            yield event
-                        else:
-                            if isinstance(line, str) and line.startswith(line_of("ended")):
-                                self._learn(job, json.loads(line))
-                            yield line
-        except ModelStoreFullError as error:
+                async with aclosing(self._job_events(training, job, file)) as events:
+                    async for event in events:
+                        if event["event"] == "ended":
+                            self._learn(job, event)
+                        if event["event"] == "trained":
+                            event = await self._keep(event, file, reservation)
+                            is_kept = True
+                        yield event
+        except MessageError as error:
             yield {"event": "error", "message": error.message.for_page()}
         finally:
-            if not kept:
+            if not is_kept:
                 file.unlink(missing_ok=True)
 
     def _learn(self, job: Job, ended: Event) -> None:
@@ -309,27 +286,22 @@ class TrainingQueue:
             estimate = job.estimate * ended["step"] / job.training["steps"]
             self.pace.learn(ended["step"], estimate, ended["seconds"], ended["processor_seconds"])
 
-    async def _lines(self, training: _Training, job: Job, file: Path) -> Events:
-        """What the training's process writes: on a GPU, if that is worth while and can be had."""
+    async def _job_events(self, training: _Training, job: Job, file: Path) -> Events:
+        """The events of the training's process: on a GPU, if that is worth while and can be had."""
 
-        def begin(worker: Worker) -> None:
-            worker.train(job, file)
-
-        if on_zero_gpu() and count_parameters(TransformerConfig(**job.model)) >= THREADS_FROM:
-            async with aclosing(self._work(training, begin, ON_GPU)) as lines:
+        is_large = count_parameters(TransformerConfig(**job.model)) >= THREADS_FROM
+        for module in (ON_GPU, ON_CPU) if is_large and on_zero_gpu() else (ON_CPU,):
+            async with aclosing(self._work(training, lambda worker: worker.train(job, file), module)) as events:
                 with suppress(TimeoutError):
-                    first = await asyncio.wait_for(anext(lines), GPU_SECONDS)
-                    if isinstance(first, str):  # else the process has ended
+                    first = await asyncio.wait_for(anext(events), GPU_SECONDS if module == ON_GPU else None)
+                    if module == ON_CPU or first["event"] != "error":  # the process has not ended
                         yield first
-                        async for line in lines:
-                            yield line
+                        async for event in events:
+                            yield event
                         return
-        async with aclosing(self._work(training, begin)) as lines:
-            async for line in lines:
-                yield line
 
     async def _work(self, training: _Training, begin: Callable[[Worker], None], module: str = ON_CPU) -> Events:
-        """The lines of a process of its own; an error if it ends without a result."""
+        """The events of a process of its own; an error if it ends without a result."""
         worker = await self._start_worker(module)
         finished = False
         try:
@@ -339,11 +311,12 @@ class TrainingQueue:
                 worker.stop()
             async with aclosing(worker.lines(self.limits.seconds + GRACE_SECONDS)) as lines:
                 async for line in lines:
-                    if line.startswith(line_of("progress")) and (left := json.loads(line).get("left")) is not None:
-                        training.end = time.monotonic() + left
-                    if not line.startswith(line_of("ready")):
-                        finished = finished or line.startswith(RESULTS)
-                        yield line
+                    event = json.loads(line)
+                    if "left" in event:
+                        training.end = time.monotonic() + event["left"]
+                    if event["event"] != "ready":
+                        finished = finished or event["event"] in RESULTS
+                        yield event
         finally:
             worker.end()
         if not finished:
@@ -351,18 +324,13 @@ class TrainingQueue:
             yield {"event": "error", "message": Message(key).for_page()}
 
     async def _keep(self, trained: Event, file: Path, reservation: Reservation) -> Event:
+        client = reservation.client
         try:
-            key = await asyncio.to_thread(self._store.keep, reservation.client, file, reservation)
-        except (PortableError, ModelStoreFullError) as error:
-            return {"event": "error", "message": error.message.for_page()}
+            key = await asyncio.to_thread(self._store.keep, client, file, reservation)
         except OSError:  # the file has been removed
-            return {"event": "error", "message": NO_ROOM.for_page()}
+            raise ModelStoreFullError(NO_ROOM.key) from None
         del trained["file"]
-        return {
-            **trained,
-            "model": await asyncio.to_thread(about, key),
-            "kept": self._store.keys_of(reservation.client.session),
-        }
+        return trained | {"model": await asyncio.to_thread(about, key), "kept": self._store.keys_of(client.session)}
 
     async def _start_worker(self, module: str) -> Worker:
         start = self._take_spare_or_start if module == ON_CPU else lambda: Worker(module)
@@ -370,19 +338,13 @@ class TrainingQueue:
         try:
             return await asyncio.shield(starting)
         except asyncio.CancelledError:
-            starting.add_done_callback(_end)
+            starting.add_done_callback(lambda started: started.result().end())
             raise
 
     def _take_spare_or_start(self) -> Worker:
         with self._lock:
             spare, self._spare = self._spare, None
         return spare if spare and spare.process.poll() is None else Worker()
-
-
-def _end(started: "asyncio.Future[Worker]") -> None:
-    """End a process for a training that was cancelled meanwhile."""
-    if not started.cancelled() and started.exception() is None:
-        started.result().end()
 
 
 @cache
