@@ -12,7 +12,7 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from transformer import SentenceError, Translation, Translator, Vocabulary
+from transformer import SentenceError, Translation, Translator
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.decoding import Sampling
 from transformer.inference.interventions import AblateHead, ForceWord, Interventions
@@ -158,25 +158,6 @@ def test_concurrent_runs_of_one_model_are_isolated(toy: Translator, beer: Transl
         runs = list(pool.map(toy.translate, [BEER[0], COLA[0]] * 2))
     for run, alone in zip(runs, [beer, cola] * 2, strict=True):
         assert_close(run, alone)
-
-
-class Characters:
-    def encode(self, text: str) -> list[int]:
-        return ["wort".index(char) for char in text]
-
-    def decode(self, ids: list[int]) -> str:
-        return "".join("abcdefghij"[i] for i in ids)
-
-
-def test_a_tokenizers_pieces_are_translated_and_stand_on_the_axes(babbler: Translator) -> None:
-    source = Vocabulary(("P", *"wortuvxyz@"), tokenizer=Characters())
-    target = Vocabulary.of_pieces("abcdefghij", Characters())
-    translator = Translator(replace(babbler.checkpoint, src_vocab=source, tgt_vocab=target, pad_source=False), "pieces")
-    run, same_ids = translator.translate("toro"), babbler.translate("wort4 wort2 wort3 wort2")
-    assert run.source == run.attention.cross[0].key_tokens == ("t", "o", "r", "o")
-    assert run.output == tuple(target.tokens[babbler.checkpoint.tgt_vocab.ids[word]] for word in same_ids.output)
-    assert run.text == "".join(token for token in run.output if token not in "PSE")
-    assert_close(translator.translate_many(["wo", "toro"])[1], run)
 
 
 # Many at a time

@@ -1,6 +1,5 @@
 """The network agrees with PyTorch's, obeys its masks, decodes from its cache, and every configuration field counts."""
 
-import io
 import math
 import weakref
 from functools import cache
@@ -12,9 +11,8 @@ import torch.nn.functional as F
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
-from torch.export import Dim
 
-from transformer import Recorder, Transformer, TransformerOutput
+from transformer import Recorder, Transformer
 
 from ..networks import SIZES, agree, any_padding, network, padded, sentence_pairs
 
@@ -259,24 +257,6 @@ def test_cached_decoding_refuses_another_batch_size_and_more_than_max_len() -> N
         model.decode_step(ONES[:, :1], model.encode(ONES), caches)
     with pytest.raises(ValueError, match="tgt holds id 13; tgt_vocab_size is 13"):
         model.decode_step(one * 13, encoded, model.start_cache())
-
-
-# torch.export
-
-
-@pytest.mark.slow
-def test_an_exported_program_is_saved_and_gives_logits_and_maps_of_batches_of_other_sizes() -> None:
-    model, batch = network(activation="gelu"), Dim("batch")
-    sizes = {"src": {0: batch, 1: Dim("source", max=32)}, "tgt": {0: batch, 1: Dim("target", max=32)}}
-    file = io.BytesIO()
-    torch.export.save(torch.export.export(model, (SRC, TGT), dynamic_shapes=sizes), file)
-    file.seek(0)
-    src, tgt = padded([[1, 2, 3, 4, 5, 6], [7, 8], [9]]), padded([[1, 2], [3, 4, 5, 6], [7]])
-    out, expected = torch.export.load(file).module()(src, tgt), model(src, tgt)
-    assert isinstance(out, TransformerOutput)
-    agree(out.logits, expected.logits)
-    for kind in ("encoder", "decoder", "cross"):
-        agree(getattr(out.attention, kind), getattr(expected.attention, kind))
 
 
 # Cached decoding
