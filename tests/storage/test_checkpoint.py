@@ -1,6 +1,5 @@
 """A checkpoint comes back bit for bit, or is refused with one line that names the file."""
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -17,7 +16,6 @@ from safetensors.torch import load_file, save_file
 from transformer import Vocabulary
 from transformer.storage.checkpoint import (
     FOLDER,
-    Checkpoint,
     CheckpointError,
     available_checkpoints,
     load_checkpoint,
@@ -49,15 +47,6 @@ def edit_json(file: Path, edit: Edit) -> None:
     file.write_text(json.dumps(content))
 
 
-def sign(folder: Path, name: str = CONFIG) -> None:
-    """Make an edited JSON file the one that the weights were saved with."""
-    with safe_open(folder / WEIGHTS, framework="pt") as stored:
-        digests = json.loads(stored.metadata()["digests"])
-    content = json.dumps(json.loads((folder / name).read_text()), sort_keys=True)
-    digests[name] = hashlib.sha256(content.encode()).hexdigest()
-    save_file(load_file(folder / WEIGHTS), folder / WEIGHTS, metadata={"digests": json.dumps(digests)})
-
-
 # What comes back
 
 
@@ -83,14 +72,6 @@ def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], pad_source: b
     assert (after.model.src_embedding.weight is after.model.output_projection.weight) is before.model.config.tie_weights
     assert sorted(file.name for file in folder.iterdir()) == sorted(FILES)
     assert (folder / CARD).read_text() == "# a card that says something\n"
-
-
-def test_a_checkpoint_that_is_older_than_a_field_has_its_default(tmp_path: Path) -> None:
-    save_checkpoint(small(), tmp_path, card="")
-    edit_json(tmp_path / CONFIG, lambda c: [c["model"].pop(name) for name in ("positional_encoding", "activation")])
-    sign(tmp_path)
-    config = load_checkpoint(tmp_path).model.config
-    assert (config.positional_encoding, config.activation) == (True, "relu")
 
 
 def test_a_vocabulary_that_does_not_fold_comes_back_and_one_with_a_tokenizer_is_refused(tmp_path: Path) -> None:
@@ -190,14 +171,12 @@ def test_other_weights_are_refused(saved: Path, edit: Edit, named: str) -> None:
     ("fields", "named"),
     [
         ({"src_vocab": Vocabulary(("P",))}, "source vocabulary has 1 tokens, but the model has 11"),
-        ({"tgt_vocab": Vocabulary(("P", "S", "E"))}, "target vocabulary has 3 tokens, but the model has 13"),
         ({"tgt_vocab": Vocabulary(("P", *(f"word{i}" for i in range(12))))}, "target vocabulary has no E and no S"),
-        ({"source_length": 0}, "source_length (0)"),
-        ({"output_limit": 33}, "output_limit (33)"),
-        ({"output_limit": 2.5}, "output_limit (2.5)"),
+        ({"source_length": 0}, r"source_length \(0\)"),
+        ({"output_limit": 33}, r"output_limit \(33\)"),
+        ({"output_limit": 2.5}, r"output_limit \(2.5\)"),
     ],
 )
 def test_parts_of_a_checkpoint_that_contradict_each_other_are_refused(fields: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValueError) as error:  # noqa: PT011 - its message follows
-        Checkpoint(**(vars(small()) | fields))
-    assert named in str(error.value)
+    with pytest.raises(ValueError, match=named):
+        replace(small(), **fields)

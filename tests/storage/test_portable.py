@@ -36,7 +36,6 @@ from transformer.storage.portable import (
 from ..models import TRAINING, json_values, of_pairs, packed
 from ..networks import network
 
-SENTENCE = "wort1 wort2 wort0"
 ROOT = Path(__file__).resolve().parents[2]
 Edit = Callable[[dict[str, Any]], object]
 
@@ -103,11 +102,6 @@ def rewritten(
     return other
 
 
-def same_weights(one: PortableModel, two: PortableModel) -> bool:
-    ours, theirs = (each.checkpoint.model.state_dict() for each in (one, two))
-    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
-
-
 # What comes back
 
 
@@ -121,15 +115,16 @@ def same_weights(one: PortableModel, two: PortableModel) -> bool:
     ],
 )
 def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], tmp_path: Path) -> None:
-    before = packed(**fields)
-    save_portable(before, tmp_path / "model.safetensors")
-    after = load_portable(tmp_path / "model.safetensors")
+    before, files = packed(**fields), [tmp_path / "one", tmp_path / "two"]
+    save_portable(before, files[0])
+    after = load_portable(files[0])
     for name in ("name", "corpus", "pairs", "training", "card"):
         assert getattr(after, name) == getattr(before, name)
     for name in ("src_vocab", "tgt_vocab", "source_length", "output_limit", "pad_source"):
         assert getattr(after.checkpoint, name) == getattr(before.checkpoint, name)
     assert after.checkpoint.model.config == before.checkpoint.model.config
-    assert same_weights(after, before)
+    save_portable(after, files[1])
+    assert files[0].read_bytes() == files[1].read_bytes()
 
 
 def test_a_vocabulary_that_the_file_cannot_hold_is_refused(other: Path) -> None:
@@ -139,24 +134,18 @@ def test_a_vocabulary_that_the_file_cannot_hold_is_refused(other: Path) -> None:
         save_portable(replace(model, checkpoint=bare), other)
 
 
-def test_the_same_model_gives_the_same_bytes_and_shows_its_seed_to_any_reader(saved: Path, other: Path) -> None:
-    for model in (packed(), load_portable(saved)):
-        save_portable(model, other)
-        assert other.read_bytes() == saved.read_bytes()
+def test_any_reader_sees_its_weights_and_its_seed(saved: Path) -> None:
     with safe_open(saved, framework="pt") as stored:
-        about = json.loads(json.loads(stored.metadata()[METADATA_KEY])["about"])
         assert set(stored.keys()) == {name for name, _ in network().named_parameters()}
-    assert about["training"] == TRAINING
+        assert json.loads(json.loads(stored.metadata()[METADATA_KEY])["about"])["training"] == TRAINING
 
 
-def test_a_translator_loads_the_file_or_refuses_it(saved: Path, other: Path) -> None:
+def test_a_translator_loads_the_file_or_refuses_it(saved: Path) -> None:
     translator = Translator.load(str(saved), device="cpu")
     assert translator.name == "saved"
-    assert translator.translate(SENTENCE).text == Translator(packed().checkpoint, "").translate(SENTENCE).text
-    other.write_bytes(b"nothing")
-    for file in (other, FOLDER / "toy" / "model.safetensors"):
-        with pytest.raises(PortableError):
-            Translator.load(file)
+    assert translator.translate("wort1 wort2").text == Translator(packed().checkpoint, "").translate("wort1 wort2").text
+    with pytest.raises(PortableError):
+        Translator.load(FOLDER / "toy" / "model.safetensors")
 
 
 LETTERS = [chr(ord("а") + i) * 22 for i in range(32)]
@@ -207,9 +196,8 @@ def test_a_changed_byte_is_detected_or_without_meaning(
         refusal(file)
     else:  # white space of JSON, or an escaped letter written otherwise
         assert at < header
-        before = load_portable(saved)
-        assert same_weights(after, before)
-        assert (after.name, after.pairs, after.card) == (before.name, before.pairs, before.card)
+        save_portable(after, file)
+        assert file.read_bytes() == saved.read_bytes()
 
 
 @pytest.mark.parametrize("signature", ["", "0" * 64, None, {}])
@@ -241,11 +229,9 @@ def test_another_header_is_refused(saved: Path, other: Path, header: dict[str, s
 
 
 def test_the_signature_of_these_tests_is_right(saved: Path, other: Path) -> None:
-    for name in ("Otto", "ß✓ 猫", "../../x", "a" * 40, '"', "="):
-        assert load_portable(rewritten(saved, other, about=lambda a, name=name: a.update(name=name))).name == name  # type: ignore[misc]
-    words = ["P", "<script>", "=1+1", "../x", "{name}", "%s", "猫", "“q”", "'", '"']
-    rewritten(saved, other, about=lambda a: a["source_words"].__setitem__(slice(0, 10), words))
-    assert load_portable(other).checkpoint.src_vocab == Vocabulary((*words, "wort9"), folds=True)
+    words = ["P", "<script>", "=1+1", "../x", "{name}", "%s", "猫", "“q”", "'", '"', "wort9"]
+    after = load_portable(rewritten(saved, other, about=lambda a: a.update(name='"ß✓ 猫', source_words=words)))
+    assert (after.name, after.checkpoint.src_vocab) == ('"ß✓ 猫', Vocabulary(tuple(words), folds=True))
 
 
 MODELS: list[tuple[dict[str, Any], str]] = [
