@@ -62,26 +62,19 @@ def assert_same_numbers(
     run: Translation, model: Any, ids: list[int], inputs: list[int], tokens: tuple[str, ...]
 ) -> None:
     """Probabilities and maps of a run against one pass of MarianMTModel."""
+    src, tgt = torch.tensor([ids]), torch.tensor([inputs])
     with torch.no_grad():
-        out = model(
-            input_ids=torch.tensor([ids]),
-            attention_mask=torch.ones(1, len(ids), dtype=torch.long),
-            decoder_input_ids=torch.tensor([inputs]),
-            output_attentions=True,
-        )
+        out = model(input_ids=src, decoder_input_ids=tgt, output_attentions=True)
     logits = out.logits[0]
     for word in model.generation_config.bad_words_ids or []:
         logits[:, word] = -torch.inf
     for step, expected in zip(run.steps, logits.softmax(dim=-1), strict=True):
-        probabilities = {each.token: each.probability for each in step.candidates}
-        padding, start, *own = (probabilities[token] for token in tokens)
+        padding, start, *own = map(step.candidates.probability_of, tokens)
         assert padding == start == 0
         np.testing.assert_allclose(own, expected.tolist(), atol=1e-5)
     theirs = {"encoder": out.encoder_attentions, "decoder": out.decoder_attentions, "cross": out.cross_attentions}
     for kind, layers in theirs.items():
-        maps = getattr(run.attention, kind)
-        assert len(maps) == len(layers)
-        for ours, expected in zip(maps, layers, strict=True):
+        for ours, expected in zip(getattr(run.attention, kind), layers, strict=True):
             np.testing.assert_allclose(ours.weights, expected[0].numpy(), atol=1e-5)
 
 
