@@ -47,20 +47,13 @@ def beer(toy: Translator) -> Translation:
 
 
 @pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("toy", "Ich möchte ein Bier"),
-        ("toy", "cola"),
-        ("classroom", "Heute habe ich ein kaltes Bier getrunken"),
-        ("classroom", "bier bier bier"),
-    ],
+    ("name", "sentence"), [("toy", "cola"), ("classroom", "Heute habe ich ein kaltes Bier getrunken")]
 )
-def test_a_run_of_a_shipped_model_passes(name: str, sentence: str) -> None:
-    translator = Translator.load(name, device="cpu")
+def test_a_run_of_a_shipped_model_passes(name: str, sentence: str, request: pytest.FixtureRequest) -> None:
+    translator: Translator = request.getfixturevalue(name)
     found = check(translator, translator.translate(sentence))
     assert [each.name for each in found] == NAMES
-    assert all(each.ok for each in found)
-    assert all(0 <= each.error < 1e-5 for each in found)  # far below every tolerance
+    assert all(0 <= each.error < 1e-5 and each.ok for each in found)  # far below every tolerance
 
 
 @pytest.mark.parametrize("special", [*CASES, *MORE])

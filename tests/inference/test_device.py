@@ -54,7 +54,6 @@ def test_the_message_names_the_device_and_the_reason(monkeypatch: pytest.MonkeyP
     assert why_device(CUDA) == Message("device.accelerator", {"device": "Abacus 9 (cuda)"})
     assert why_device(MPS) == Message("device.accelerator", {"device": "mps"})
     assert why_device(CPU, "cpu") == Message("device.caller", {"device": "cpu"})
-    assert all("{" not in str(why_device(device, name)) for device in (CPU, CUDA) for name in (None, "cpu"))
     monkeypatch.setenv(ENVIRONMENT, "cpu")
     assert why_device(CPU) == Message("device.asked", {"device": "cpu", "variable": f"${ENVIRONMENT}"})
 

@@ -93,15 +93,9 @@ def test_ablation_equals_zeroing_the_heads_columns_of_w_o(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_removing_a_mask_opens_every_cell_of_that_kind_only(babbler: Translator, kind: Any) -> None:
-    plain = babbler.translate(SENTENCE)
+def test_removing_a_mask_opens_every_cell_of_that_kind_only(babbler: Translator, kind: Kind) -> None:
     run = babbler.translate(SENTENCE, interventions=changes(RemoveMask(kind)))
-    for each in KINDS:
-        m = run.attention.of(each)[0]
-        assert m.allowed.all() == (each == kind)
-        assert ((m.weights > 0).all(axis=0) == m.allowed).all()
-        if each == "encoder" != kind:
-            assert (m.allowed == plain.attention.of(each)[0].allowed).all()
+    assert [run.attention.of(each)[0].allowed.all() for each in KINDS] == [each == kind for each in KINDS]
 
 
 @pytest.mark.parametrize(
