@@ -286,7 +286,7 @@ ABLATE = {"do": "ablate", "kind": "cross", "layer": 0, "head": 0}
     ],
     ids=itertools.count(),
 )
-def test_json_that_is_no_changes_is_refused(data: Any) -> None:
+def test_json_of_another_format_is_refused(data: Any) -> None:
     with pytest.raises(ValueError, match=r"^[A-Za-z0-9].{3,400}[.)]$"):
         Interventions.parse(data)
 

@@ -1,5 +1,5 @@
-"""A model file comes back bit for bit; one that was changed, or contradicts itself, is refused with one sentence. Files
-that are none of ours are in test_hostile.py."""
+"""A model file comes back bit for bit; one that was changed, or contradicts itself, is refused with one sentence. Other
+files in its place are in test_hostile.py."""
 
 import hashlib
 import itertools
