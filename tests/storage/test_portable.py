@@ -212,7 +212,7 @@ def test_another_digest_or_order_of_weights_is_refused(saved: Path, other: Path,
     assert detail(other) == "it is not what was saved"
 
 
-ABOUTS = [None, 5, [], {}, "", "null", "[]", "{", "{}", "[" * 10**5, '{"a": "\\ud800"}']
+ABOUTS: list[Any] = [None, 5, [], {}, "", "null", "[]", "{", "{}", "[" * 10**5, '{"a": "\\ud800"}']
 ENTRIES = [[], 5, {}, {"about": "{}"}, {"digest": ""}, *({"about": about, "digest": ""} for about in ABOUTS)]
 TEXTS = ["", "nul", "[" * 100_000, '{"a":' * 100_000, "1" * 5000, *map(json.dumps, ENTRIES)]
 
@@ -309,7 +309,7 @@ OTHERS: dict[str, list[Any]] = {
     "corpus": ["tao", "../toy"],
     "card": ["x" * 50_001, "\0"],
     "model": [None, [["d_model", 16]]],
-    "training": [[["seed", 1]], {"x" * 41: 1}, *({"seed": each} for each in ("x" * 41, [], float("nan"), 2**64))],
+    "training": [[["seed", 1]], {"x" * 41: 1}, *({"seed": each} for each in ("x" * 41, None, float("nan"), 2**64))],
     "pairs": [
         *([], {"ab": 1}, ["ab"], [{"a": 1, "b": 2}], [["a"]], [["a", "b", "c"]], [["a", "b"]] * 10_001),
         *([["a", sentence]] for sentence in (None, "", "!", "\ud800", "b\u200b", "b" * 2001)),
