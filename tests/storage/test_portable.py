@@ -213,7 +213,7 @@ def test_another_digest_or_order_of_weights_is_refused(saved: Path, other: Path,
 
 
 ABOUTS: list[Any] = [None, 5, [], {}, "", "null", "[]", "{", "{}", "[" * 10**5, '{"a": "\\ud800"}']
-ENTRIES = [[], 5, {}, {"about": "{}"}, {"digest": ""}, *({"about": about, "digest": ""} for about in ABOUTS)]
+ENTRIES: list[Any] = [[], 5, {}, {"about": "{}"}, {"digest": ""}, *({"about": about, "digest": ""} for about in ABOUTS)]
 TEXTS = ["", "nul", "[" * 100_000, '{"a":' * 100_000, "1" * 5000, *map(json.dumps, ENTRIES)]
 
 
