@@ -1,6 +1,7 @@
 """Ablating all heads in one batch equals ablating one after another; two runs are compared side by side."""
 
 import itertools
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -11,59 +12,39 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from transformer import Transformer, Translation, Translator, Vocabulary, greedy_batch
+from transformer import Translation, Translator, Vocabulary
 from transformer.analysis import ablate_cross_attention, ablate_every_head, compare
 from transformer.analysis import head_ablation as heads
-from transformer.analysis.head_ablation import SLACK
+from transformer.analysis.head_ablation import SLACK, ablations, cross_attention_ablations, pairs_as_data
+from transformer.analysis.sublayer import record
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import AblateHead, ForceWord, Interventions, RemoveMask
 from transformer.storage.checkpoint import Checkpoint
 
-from ..networks import network
+from ..networks import is_clear, network
 
 SENTENCES = {"toy": "ich mochte ein bier", "babbler": "wort3 wort1 wort4"}
 
 
-def likelihood(translator: Translator, source: list[int], output: list[int], *ablated: AblateHead) -> float:
-    """The probability of an output, token by token."""
-    checkpoint = translator.checkpoint
-    read = torch.tensor([[checkpoint.tgt_vocab.ids["S"], *output[:-1]]])
-    with torch.no_grad():
-        out = checkpoint.model(torch.tensor([source]), read, probe=translator.probe(Interventions(ablated)))
-    return float(out.logits[0].double().softmax(-1)[torch.arange(len(output)), output].prod())
-
-
-def sequential(translator: Translator, pairs: list[tuple[str, str]], *ablated: AblateHead) -> float:
-    """The mean probability of the references, one pass per sentence and head."""
-    c, total = translator.checkpoint, 0.0
-    for source, target in pairs:
-        ids = c.src_vocab.encode(source)
-        ids += [0] * (c.source_length - len(ids) if c.pad_source else 0)
-        total += likelihood(translator, ids, [*c.tgt_vocab.encode(target), c.tgt_vocab.ids["E"]], *ablated)
-    return total / len(pairs)
-
-
-@pytest.mark.parametrize(("name", "rows"), [("toy", None), ("babbler", None), ("babbler", 5)])
-def test_a_head_is_ablated_as_by_an_intervention(
-    name: str, rows: int | None, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize(("name", "most"), [("toy", None), ("babbler", None), ("babbler", 5)])
+def test_a_head_is_ablated_as_by_an_intervention(name: str, most: int | None, request: pytest.FixtureRequest) -> None:
     """All heads in one batch, and five at a time."""
     translator: Translator = request.getfixturevalue(name)
-    if rows:
-        monkeypatch.setattr(heads, "_rows_at_once", lambda config, words: rows)
     run, config = translator.translate(SENTENCES[name]), translator.checkpoint.model.config
-    found = ablate_cross_attention(translator, run)
-    source = [translator.checkpoint.src_vocab.ids[token] for token in run.source]
-    output = [translator.checkpoint.tgt_vocab.ids[token] for token in run.output]
+    found = [each for part in cross_attention_ablations(translator, run, most) for each in part]
     places = itertools.product(range(config.num_decoder_layers), range(config.n_heads))
     assert [(each.layer, each.head) for each in found] == list(places)
     probabilities = [each.probability for each in found]
     assert np.ptp(probabilities) > 1e-4 * max(probabilities)  # more than what the heads are compared within
+    output = [translator.checkpoint.tgt_vocab.ids[token] for token in run.output]
     longer = Translator(replace(translator.checkpoint, output_limit=len(run.output) + SLACK), "longer")
     for each in found[:: len(found) // 8]:
-        without = AblateHead("cross", each.layer, each.head)
-        assert each.probability == pytest.approx(likelihood(translator, source, output, without), rel=3e-5)
-        assert each.text == longer.translate(run.sentence, interventions=Interventions((without,))).text
+        without = Interventions((AblateHead("cross", each.layer, each.head),))
+        logits = record(translator, replace(run, interventions=without))["logits"][0]
+        expected = logits.double().softmax(-1)[range(len(output)), output].prod()
+        assert each.probability == pytest.approx(float(expected), rel=3e-5)
+        alone = longer.translate(run.sentence, interventions=without)
+        assert each.text == alone.text or not is_clear(step.candidates.distribution for step in alone.steps)
         m = run.attention.cross[each.layer]
         assert each.weight == m.weights[each.head].max() == m.weights[each.head, each.query, each.key]
 
@@ -90,20 +71,26 @@ def test_ablation_leaves_the_model_unchanged(babbler: Translator, training: bool
 BABBLE = [("wort3 wort1", "word5 word4"), ("wort2", "word9"), ("wort1 wort1 wort4", "word3 word3 word7")]
 
 
-@pytest.mark.parametrize(("pad_source", "rows"), [(True, 500), (False, 500), (False, 5)])
-def test_a_sweep_equals_a_loop_over_heads_and_sentences(
-    pad_source: bool, rows: int, babbler: Translator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(heads, "_rows_at_once", lambda config, words: rows)
+@pytest.mark.parametrize("pad_source", [True, False])
+def test_a_sweep_equals_a_loop_over_heads_and_sentences(pad_source: bool, babbler: Translator) -> None:
+    """All heads in one batch, and five at a time."""
     translator = Translator(replace(babbler.checkpoint, pad_source=pad_source), "babbler")
-    config, found = translator.checkpoint.model.config, ablate_every_head(translator.checkpoint, BABBLE)
+
+    def looped(*ablated: AblateHead) -> float:
+        how = Interventions(ablated)
+        runs = [translator.translate(src, forced=[*tgt.split(), "E"], interventions=how) for src, tgt in BABBLE]
+        return sum(math.exp(run.log_probability) for run in runs) / len(runs)
+
+    found = ablate_every_head(translator.checkpoint, BABBLE)
     assert found.sentences == len(BABBLE)
-    assert found.baseline == pytest.approx(sequential(translator, BABBLE), rel=1e-4)
+    parts = ablations(translator.checkpoint, pairs_as_data(translator.checkpoint, BABBLE), most=5)
+    in_parts = {head: mean for part in parts for head, mean in part.items()}
+    assert found.baseline == pytest.approx(looped(), rel=1e-4) == pytest.approx(in_parts[None], rel=1e-4)
     for kind in KINDS:
-        for layer, head in np.ndindex(2, config.n_heads):
-            expected = sequential(translator, BABBLE, AblateHead(kind, layer, head))
-            assert found.ablated[kind][layer, head] == pytest.approx(expected, rel=1e-3)
-            assert found.drop(kind)[layer, head] == pytest.approx(found.baseline - expected, abs=1e-4)
+        for layer, head in np.ndindex(2, translator.checkpoint.model.config.n_heads):
+            expected = pytest.approx(looped(AblateHead(kind, layer, head)), rel=1e-3)
+            assert found.ablated[kind][layer, head] == expected
+            assert in_parts[kind, layer, head] == expected
 
 
 def test_some_head_of_the_classroom_matters(classroom: Translator) -> None:
@@ -163,22 +150,6 @@ def test_no_tensor_exceeds_the_limit(fields: dict[str, Any], monkeypatch: pytest
         assert 2**18 < seen.numbers <= 2**19
 
 
-def test_the_cache_is_limited_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    translator = verbose()
-    run = translator.translate(LONG)
-    sizes: list[int] = []
-
-    def decode(model: Transformer, src: Tensor, *more: Any) -> list[list[int]]:
-        sizes.append(len(src))
-        return greedy_batch(model, src, *more)
-
-    monkeypatch.setattr(heads, "greedy_batch", decode)
-    for rows in (8, 3):  # of the 8 heads
-        monkeypatch.setattr(heads, "MAX_CACHE", rows * 4 * 2 * 35 * 16)  # layers, words, numbers of each
-        ablate_cross_attention(translator, run)
-    assert sizes == [8, 3, 3, 2]
-
-
 # Comparison
 
 
@@ -203,9 +174,10 @@ def test_the_difference_is_given_step_by_step(toy: Translator) -> None:
     np.testing.assert_allclose(cross.weights[:, :4], 0, atol=1e-5)
 
 
-def test_runs_of_different_lengths_are_compared_on_their_common_rows(babbler: Translator) -> None:
+def test_runs_of_different_lengths_and_masks_are_compared_on_their_common_rows(babbler: Translator) -> None:
     run = babbler.translate("wort3 wort1 wort4")
-    short = babbler.translate("wort3 wort1 wort4", forced=("word5", "word3", "E"))
+    open_, cut = Interventions((RemoveMask("cross"),)), ("word5", "word3", "E")
+    short = babbler.translate("wort3 wort1 wort4", forced=cut, interventions=open_)
     for one, two in ((run, short), (short, run)):
         found = compare(one, two)
         assert len(found.steps) == len(run.steps) == 8
@@ -214,20 +186,11 @@ def test_runs_of_different_lengths_are_compared_on_their_common_rows(babbler: Tr
         for m, whole, other in zip(found.maps, every(one), every(two), strict=True):
             q, k = m.weights.shape[1:]
             np.testing.assert_allclose(m.weights, other.weights[:, :q, :k] - whole.weights[:, :q, :k], atol=1e-5)
+            assert (m.allowed == (other.allowed[:q, :k] | whole.allowed[:q, :k])).all()
 
 
 def every(run: Translation) -> list[Any]:
     return [m for kind in KINDS for m in run.attention.of(kind)]
-
-
-def test_a_newly_allowed_cell_is_part_of_the_difference(toy: Translator) -> None:
-    run = toy.translate("ich mochte ein bier")
-    found = compare(run, toy.translate("ich mochte ein bier", interventions=Interventions((RemoveMask("cross"),))))
-    for m in found.maps:
-        assert m.allowed[:, -1].all() == (m.kind == "cross")
-        if m.kind == "cross":
-            assert (m.weights[..., 4] > 0).all()
-            np.testing.assert_allclose(m.weights.sum(-1), 0, atol=1e-5)
 
 
 def test_networks_of_different_shapes_are_not_compared(toy: Translator, babbler: Translator) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from transformer import AttentionMap, Transformer, Translation, Translator
-from transformer.analysis.self_checks import Check, check
+from transformer.analysis.self_checks import check
 from transformer.inference.attention_maps import KINDS, Kind
 from transformer.inference.translator import Candidates
 
@@ -28,7 +28,10 @@ def failed(translator: Translator, run: Translation) -> list[str]:
     return [each.name for each in check(translator, run) if not each.ok]
 
 
-def tampered(run: Translation, kind: Kind, change: Callable[[np.ndarray, np.ndarray], None]) -> Translation:
+Change = Callable[[np.ndarray, np.ndarray], None]
+
+
+def tampered(run: Translation, kind: Kind, change: Change) -> Translation:
     """The run with changed weights in the last layer of one kind; `change` gets weights (H, Q, K) and `allowed`."""
     maps = list(run.attention.of(kind))
     m = maps[-1]
@@ -44,20 +47,13 @@ def beer(toy: Translator) -> Translation:
 
 
 @pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("toy", "Ich möchte ein Bier"),
-        ("toy", "cola"),
-        ("classroom", "Heute habe ich ein kaltes Bier getrunken"),
-        ("classroom", "bier bier bier"),
-    ],
+    ("name", "sentence"), [("toy", "cola"), ("classroom", "Heute habe ich ein kaltes Bier getrunken")]
 )
-def test_a_run_of_a_shipped_model_passes(name: str, sentence: str) -> None:
-    translator = Translator.load(name, device="cpu")
+def test_a_run_of_a_shipped_model_passes(name: str, sentence: str, request: pytest.FixtureRequest) -> None:
+    translator: Translator = request.getfixturevalue(name)
     found = check(translator, translator.translate(sentence))
     assert [each.name for each in found] == NAMES
-    assert all(each.ok for each in found)
-    assert all(0 <= each.error < 1e-5 for each in found)  # far below every tolerance
+    assert all(0 <= each.error < 1e-5 and each.ok for each in found)  # far below every tolerance
 
 
 @pytest.mark.parametrize("special", [*CASES, *MORE])
@@ -68,28 +64,31 @@ def test_a_run_of_every_configuration_passes(special: str) -> None:
     assert failed(translator, run) == []
 
 
+def scale(weights: np.ndarray, allowed: np.ndarray) -> None:
+    weights[3, 2] *= 2
+
+
+def peek(weights: np.ndarray, allowed: np.ndarray) -> None:
+    weights[0][~allowed] = 1e-9  # too small for the other checks
+
+
+def swap(weights: np.ndarray, allowed: np.ndarray) -> None:
+    weights[[0, 1]] = weights[[1, 0]]  # rows still sum to 1, and masked cells are 0
+
+
+def spoil(weights: np.ndarray, allowed: np.ndarray) -> None:
+    weights[0, 0] = np.nan
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_row_that_does_not_sum_to_1_is_found(toy: Translator, beer: Translation, kind: Kind) -> None:
-    def scale(weights: np.ndarray, allowed: np.ndarray) -> None:
-        weights[3, 2] *= 1.001
-
-    assert "rows" in failed(toy, tampered(beer, kind, scale))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_weight_on_a_masked_cell_is_found(toy: Translator, beer: Translation, kind: Kind) -> None:
-    def peek(weights: np.ndarray, allowed: np.ndarray) -> None:
-        weights[0][~allowed] = 1e-9
-
-    assert failed(toy, tampered(beer, kind, peek)) == ["masked"]  # too small for the other checks
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_map_that_differs_from_the_full_pass_is_found(toy: Translator, beer: Translation, kind: Kind) -> None:
-    def swap(weights: np.ndarray, allowed: np.ndarray) -> None:
-        weights[[0, 1]] = weights[[1, 0]]  # rows still sum to 1, and masked cells are 0
-
-    assert failed(toy, tampered(beer, kind, swap)) == ["cached"]
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [(scale, ["rows", "cached"]), (peek, ["masked"]), (swap, ["cached"]), (spoil, ["rows", "masked", "cached"])],
+)
+def test_other_weights_are_found(
+    toy: Translator, beer: Translation, kind: Kind, change: Change, names: list[str]
+) -> None:
+    assert failed(toy, tampered(beer, kind, change)) == names
 
 
 def test_a_probability_that_differs_from_the_full_pass_is_found(toy: Translator, beer: Translation) -> None:
@@ -100,33 +99,6 @@ def test_a_probability_that_differs_from_the_full_pass_is_found(toy: Translator,
     assert failed(toy, replace(beer, steps=(step, *others))) == ["cached"]
     cola = toy.translate("Ich möchte ein Cola")
     assert failed(toy, replace(beer, attention=cola.attention)) == ["cached"]
-
-
-def test_nan_fails_every_check(toy: Translator, beer: Translation) -> None:
-    def spoil(weights: np.ndarray, allowed: np.ndarray) -> None:
-        weights[0, 0] = np.nan
-
-    assert failed(toy, tampered(beer, "cross", spoil)) == ["rows", "masked", "cached"]
-    assert not Check("rows", float("nan"), 1e-5).ok
-
-
-def changed(model: Transformer, name: str) -> None:
-    with torch.no_grad():
-        model.get_parameter(name).add_(0.01)
-
-
-@pytest.mark.parametrize(
-    "name", ["encoder.layers.0.self_attn.q_proj.weight", "decoder.layers.5.cross_attn.v_proj.bias"]
-)
-def test_weights_that_differ_from_pytorchs_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    translator = Translator.load("toy", device="cpu")
-    peer = translator.checkpoint.model.to_torch()
-    monkeypatch.setattr(Transformer, "to_torch", lambda model: peer)
-    changed(translator.checkpoint.model, name)
-    run = translator.translate("Ich möchte ein Bier")
-    assert failed(translator, run) == ["torch"]
-    monkeypatch.undo()
-    assert failed(translator, run) == []  # the peer is built from the current weights
 
 
 @pytest.mark.parametrize("mask", ["src_key_padding_mask", "memory_key_padding_mask", "tgt_mask"])

@@ -1,5 +1,6 @@
 """Every value of a sublayer follows from the previous ones by the paper's formulas."""
 
+import itertools
 import math
 from typing import Any
 
@@ -78,14 +79,11 @@ def matrix(translator: Translator, seen: SublayerValues, part: str) -> tuple[np.
 
 def test_queries_keys_and_values_are_projections_of_the_input(ran: Runs) -> None:
     for seen in every(ran):
-        for part, read, heads in (
-            ("q_proj", seen.x, seen.q),
-            ("k_proj", seen.memory, seen.k),
-            ("v_proj", seen.memory, seen.v),
-        ):
-            weights, bias = matrix(ran[0], seen, part)
+        assert not seen.x.flags.writeable
+        for part, read in (("q", seen.x), ("k", seen.memory), ("v", seen.memory)):
+            weights, bias = matrix(ran[0], seen, f"{part}_proj")
             flat = read @ weights.T + bias
-            close(flat.reshape(len(read), -1, seen.head_dim).transpose(1, 0, 2), heads)
+            close(flat.reshape(len(read), -1, seen.head_dim).transpose(1, 0, 2), getattr(seen, part))
 
 
 def test_attention_is_the_papers_formula(ran: Runs) -> None:
@@ -126,37 +124,24 @@ def test_the_feed_forward_network_is_the_papers_formula_and_ends_the_layer(ran: 
             np.testing.assert_array_equal(seen.ff_residual, seen.sum if seen.norm_first else seen.norm)
 
 
-def test_the_weights_are_those_of_the_run(ran: Runs) -> None:
-    for seen in every(ran):
-        assert not seen.x.flags.writeable
-        shown = ran[1].attention.of(seen.kind)[seen.layer]
-        close(seen.weights, shown.weights)
-        np.testing.assert_array_equal(seen.allowed, shown.allowed)
-        assert (seen.queries, seen.keys) == (shown.query_tokens, shown.key_tokens)
-
-
 def test_each_layer_reads_the_output_of_the_previous_one(ran: Runs) -> None:
     translator, run = ran
     streams, seen = residual_stream(translator, run), record(translator, run)
     kinds: dict[str, Kind] = {"encoder": "encoder", "decoder": "decoder"}
-    for stack, kind in kinds.items():
-        layers = [inspect_sublayer(*ran, kind, layer) for layer in range(len(run.attention.of(kind)))]
-        assert len(streams[stack]) == len(layers) + 1
-        read = run.source_input if stack == "encoder" else run.target_input
+    for (stack, kind), read in zip(kinds.items(), (run.source_input, run.target_input), strict=True):
         close(streams[stack][0], read.input)
-        for i, layer in enumerate(layers):
-            np.testing.assert_array_equal(layer.residual, streams[stack][i])
-            np.testing.assert_array_equal(layer.layer_output, streams[stack][i + 1])
+        for i, (before, after) in enumerate(itertools.pairwise(streams[stack])):
+            layer = inspect_sublayer(*ran, kind, i)
+            np.testing.assert_array_equal(layer.residual, before)
+            np.testing.assert_array_equal(layer.layer_output, after)
             if stack == "decoder":  # cross-attention lies between self-attention and feed-forward
                 cross = inspect_sublayer(*ran, "cross", i)
                 np.testing.assert_array_equal(cross.residual, layer.sum if layer.norm_first else layer.norm)
                 np.testing.assert_array_equal(cross.ff_residual, cross.sum if layer.norm_first else cross.norm)
-                np.testing.assert_array_equal(cross.layer_output, layer.layer_output)
-        norm = getattr(translator.checkpoint.model, stack).norm
-        out = norm(torch.tensor(streams[stack][-1])).detach().numpy()
-        close(out, seen[f"{stack}.output"][0].numpy())
-    memory = inspect_sublayer(*ran, "cross", 0).memory
-    np.testing.assert_array_equal(memory, seen["encoder.output"][0].numpy())
+                np.testing.assert_array_equal(cross.memory, seen["encoder.output"][0].numpy())
+        assert i + 1 == len(run.attention.of(kind))
+        out = getattr(translator.checkpoint.model, stack).norm(torch.tensor(streams[stack][-1]))
+        close(out.detach().numpy(), seen[f"{stack}.output"][0].numpy())
 
 
 def test_a_model_in_training_mode_is_inspected_without_dropout() -> None:

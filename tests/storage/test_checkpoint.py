@@ -1,6 +1,5 @@
 """A checkpoint comes back bit for bit, or is refused with one line that names the file."""
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -17,7 +16,6 @@ from safetensors.torch import load_file, save_file
 from transformer import Vocabulary
 from transformer.storage.checkpoint import (
     FOLDER,
-    Checkpoint,
     CheckpointError,
     available_checkpoints,
     load_checkpoint,
@@ -49,36 +47,23 @@ def edit_json(file: Path, edit: Edit) -> None:
     file.write_text(json.dumps(content))
 
 
-def sign(folder: Path, name: str = CONFIG) -> None:
-    """Make an edited JSON file the one that the weights were saved with."""
-    with safe_open(folder / WEIGHTS, framework="pt") as stored:
-        digests = json.loads(stored.metadata()["digests"])
-    content = json.dumps(json.loads((folder / name).read_text()), sort_keys=True)
-    digests[name] = hashlib.sha256(content.encode()).hexdigest()
-    save_file(load_file(folder / WEIGHTS), folder / WEIGHTS, metadata={"digests": json.dumps(digests)})
-
-
 # What comes back
 
 
 @pytest.mark.parametrize(
     "fields",
-    [
-        {},
-        {"tie_weights": True, "tgt_vocab_size": 11},
-        {"final_norm": "both"},
-        {"positional_encoding": False},
-        {"activation": "silu"},
-    ],
+    [{}, {"tie_weights": True, "tgt_vocab_size": 11}, {"final_norm": "both", "activation": "silu"}],
+    ids=str,
 )
-def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], tmp_path: Path) -> None:
+@pytest.mark.parametrize("pad_source", [True, False])
+def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], pad_source: bool, tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
-    before = small(**fields)
+    before = replace(small(**fields), pad_source=pad_source)
     save_checkpoint(before, folder, card="# a card that says something\n")
     after = load_checkpoint(folder)
     assert after.model.config == before.model.config
-    assert (after.src_vocab, after.tgt_vocab) == (before.src_vocab, before.tgt_vocab)
-    assert (after.source_length, after.output_limit) == (5, 7)
+    for name in ("src_vocab", "tgt_vocab", "source_length", "output_limit", "pad_source"):
+        assert getattr(after, name) == getattr(before, name)
     weights = after.model.state_dict()
     assert weights.keys() == before.model.state_dict().keys()
     assert all(torch.equal(value, weights[name]) for name, value in before.model.state_dict().items())
@@ -89,28 +74,12 @@ def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], tmp_path: Pat
     assert (folder / CARD).read_text() == "# a card that says something\n"
 
 
-def test_a_checkpoint_that_is_older_than_a_field_has_its_default(tmp_path: Path) -> None:
-    save_checkpoint(small(), tmp_path, card="")
-    edit_json(tmp_path / CONFIG, lambda c: [c["model"].pop(name) for name in ("positional_encoding", "activation")])
-    sign(tmp_path)
-    config = load_checkpoint(tmp_path).model.config
-    assert (config.positional_encoding, config.activation) == (True, "relu")
-
-
 def test_a_vocabulary_that_does_not_fold_comes_back_and_one_with_a_tokenizer_is_refused(tmp_path: Path) -> None:
     bare = Vocabulary(small().src_vocab.tokens)
     save_checkpoint(replace(small(), src_vocab=bare), tmp_path, card="")
     assert (load_checkpoint(tmp_path).src_vocab, load_checkpoint(tmp_path).tgt_vocab.folds) == (bare, True)
     with pytest.raises(ValueError, match="the source vocabulary has a tokenizer"):
         save_checkpoint(replace(small(), src_vocab=replace(bare, tokenizer=Mock())), tmp_path, card="")
-
-
-@pytest.mark.parametrize("pad_source", [True, False])
-def test_source_padding_is_saved(tmp_path: Path, pad_source: bool) -> None:
-    save_checkpoint(Checkpoint(**(vars(small()) | {"pad_source": pad_source})), tmp_path, card="# a card\n")
-    assert load_checkpoint(tmp_path).pad_source is pad_source
-    edit_json(tmp_path / CONFIG, lambda c: c.update(pad_source=not pad_source))
-    assert CONFIG in refusal(tmp_path)  # it was changed
 
 
 @pytest.mark.parametrize("name", available_checkpoints())
@@ -143,54 +112,36 @@ def test_a_file_of_another_checkpoint_is_named(saved: Path, file: str, tmp_path:
     assert file in refusal(saved)
 
 
-CONFIGS: list[tuple[Edit, str]] = [
-    (lambda c: c["model"].update(colour="red"), "colour"),
-    (lambda c: c["model"].update(n_heads=5), "n_heads (5)"),
-    (lambda c: c["model"].update(n_heads=2), ""),
-    (lambda c: c["model"].update(max_len=10**15), ""),
-    (lambda c: c["model"].pop("src_vocab_size"), "src_vocab_size"),
-    (lambda c: c.update(model=[]), ""),
-    (lambda c: c.pop("model"), "model"),
-    (lambda c: c.pop("output_limit"), "output_limit"),
-    (lambda c: c.update(source_length="5"), "source_length ('5')"),
-    (lambda c: c.update(source_length=33), "source_length (33)"),
-    (lambda c: c.update(source_length=True), "source_length (True)"),
-    (lambda c: c.update(output_limit=0), "output_limit (0)"),
-    (lambda c: c.update(pad_source=False), ""),
-    (lambda c: c.update(pad_source="yes"), "pad_source ('yes')"),
+EDITS: list[tuple[str, Edit, str]] = [
+    (CONFIG, lambda c: c["model"].update(colour="red"), "colour"),
+    (CONFIG, lambda c: c["model"].update(n_heads=5), "n_heads (5)"),
+    (CONFIG, lambda c: c["model"].update(n_heads=2), "not what"),  # valid, but changed
+    (CONFIG, lambda c: c["model"].update(max_len=10**15), ""),
+    (CONFIG, lambda c: c["model"].pop("src_vocab_size"), "src_vocab_size"),
+    (CONFIG, lambda c: c.update(model=[]), ""),
+    (CONFIG, lambda c: c.pop("output_limit"), "output_limit"),
+    (CONFIG, lambda c: c.update(source_length="5"), "source_length ('5')"),
+    (CONFIG, lambda c: c.update(source_length=33), "source_length (33)"),
+    (CONFIG, lambda c: c.update(pad_source=False), "not what"),
+    (CONFIG, lambda c: c.update(pad_source="yes"), "pad_source ('yes')"),
+    (VOCABULARIES, lambda v: v["source"].reverse(), ""),
+    (VOCABULARIES, lambda v: v["source"].append("wort"), ""),
+    (VOCABULARIES, lambda v: v["source"].__setitem__(1, "two words"), ""),
+    (VOCABULARIES, lambda v: v["source"].__setitem__(1, ["wort"]), ""),
+    (VOCABULARIES, lambda v: v["target"].__setitem__(slice(3, 5), v["target"][4:2:-1]), "not what"),
+    (VOCABULARIES, lambda v: v.update(target=5), ""),
+    (VOCABULARIES, lambda v: v.pop("target"), "target"),
+    (VOCABULARIES, lambda v: v.update(folds={"source": 1, "target": True}), "folds"),
+    (VOCABULARIES, lambda v: v.update(folds={"source": False, "target": True}), "not what"),
 ]
 
 
-@pytest.mark.parametrize(("edit", "named"), CONFIGS)
-def test_an_invalid_or_changed_configuration_is_refused(saved: Path, edit: Edit, named: str) -> None:
-    edit_json(saved / CONFIG, edit)
+@pytest.mark.parametrize(("file", "edit", "named"), EDITS)
+def test_an_invalid_or_changed_file_is_refused(saved: Path, file: str, edit: Edit, named: str) -> None:
+    edit_json(saved / file, edit)
     message = refusal(saved)
-    assert CONFIG in message
+    assert file in message
     assert named in message
-
-
-@pytest.mark.parametrize(
-    "edit",
-    [
-        lambda v: v["source"].append(v["source"][-1]),
-        lambda v: v["source"].__setitem__(2, v["source"][1]),
-        lambda v: v["source"].reverse(),
-        lambda v: v["source"].__setitem__(1, "two words"),
-        lambda v: v["source"].__setitem__(1, 3),
-        lambda v: v["source"].__setitem__(1, ["wort"]),
-        lambda v: v["target"].pop(),
-        lambda v: v["target"].__setitem__(slice(3, 5), v["target"][4:2:-1]),
-        lambda v: v.update(source="P"),
-        lambda v: v.update(target=5),
-        lambda v: v.pop("target"),
-        lambda v: v.update(folds=[True, True]),
-        lambda v: v.update(folds={"source": 1, "target": True}),
-        lambda v: v.update(folds={"source": False, "target": True}),
-    ],
-)
-def test_invalid_or_changed_vocabularies_are_refused(saved: Path, edit: Edit) -> None:
-    edit_json(saved / VOCABULARIES, edit)
-    assert VOCABULARIES in refusal(saved)
 
 
 @pytest.mark.parametrize(
@@ -220,14 +171,12 @@ def test_other_weights_are_refused(saved: Path, edit: Edit, named: str) -> None:
     ("fields", "named"),
     [
         ({"src_vocab": Vocabulary(("P",))}, "source vocabulary has 1 tokens, but the model has 11"),
-        ({"tgt_vocab": Vocabulary(("P", "S", "E"))}, "target vocabulary has 3 tokens, but the model has 13"),
         ({"tgt_vocab": Vocabulary(("P", *(f"word{i}" for i in range(12))))}, "target vocabulary has no E and no S"),
-        ({"source_length": 0}, "source_length (0)"),
-        ({"output_limit": 33}, "output_limit (33)"),
-        ({"output_limit": 2.5}, "output_limit (2.5)"),
+        ({"source_length": 0}, r"source_length \(0\)"),
+        ({"output_limit": 33}, r"output_limit \(33\)"),
+        ({"output_limit": 2.5}, r"output_limit \(2.5\)"),
     ],
 )
 def test_parts_of_a_checkpoint_that_contradict_each_other_are_refused(fields: dict[str, Any], named: str) -> None:
-    with pytest.raises(ValueError) as error:  # noqa: PT011 - its message follows
-        Checkpoint(**(vars(small()) | fields))
-    assert named in str(error.value)
+    with pytest.raises(ValueError, match=named):
+        replace(small(), **fields)

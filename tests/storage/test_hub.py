@@ -77,9 +77,7 @@ def test_without_a_network_the_cache_is_enough(hub: Hub, tmp_path: Path, monkeyp
     assert "cannot be reached" in refusal("owner/other")
 
 
-def test_a_pickle_is_converted_once_where_there_is_nothing_better(
-    hub: Hub, marian: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pickle_is_fetched_where_there_is_nothing_better(hub: Hub, marian: Path, tmp_path: Path) -> None:
     text = Translator.load(marian, device="cpu").translate(SENTENCES[0]).text
     torch.save(load_file(marian / WEIGHTS), tmp_path / PICKLE)
     hub.files |= {(OLDER, name): content for (_, name), content in hub.files.items() if name != WEIGHTS}
@@ -88,9 +86,6 @@ def test_a_pickle_is_converted_once_where_there_is_nothing_better(
     assert (hub.downloads(WEIGHTS), hub.downloads(PICKLE)) == (1, 0)
     assert Translator.load(f"{NAME}@v0", device="cpu").translate(SENTENCES[0]).text == text
     assert (hub.downloads(WEIGHTS), hub.downloads(PICKLE)) == (1, 1)
-    for name in ("subprocess.run", "hashlib.file_digest"):  # it was converted once, under the digest that the cache has
-        monkeypatch.setattr(name, pytest.fail)
-    assert Translator.load(f"{NAME}@v0", device="cpu").translate(SENTENCES[0]).text == text
 
 
 def test_what_is_missing_is_named(hub: Hub) -> None:
@@ -106,7 +101,6 @@ def test_a_model_above_the_limit_is_not_fetched(hub: Hub) -> None:
     total = sum(map(len, hub.files.values()))
     assert f"{total:,} bytes" in refusal(max_bytes=total - 1)
     assert not any("resolve" in path for _, path in hub.asked)
-    assert Translator.load(NAME, device="cpu", max_bytes=total).name == NAME
 
 
 @pytest.mark.parametrize("name", [WEIGHTS, "vocab.json"])
@@ -117,19 +111,17 @@ def test_a_wrong_digest_is_refused_and_forgotten(hub: Hub, name: str) -> None:
     assert Translator.load(NAME, device="cpu").name == NAME
 
 
-def test_a_broken_connection_is_said_and_can_be_tried_again(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.sleep", lambda seconds: None)  # between its attempts
-    hub.broken.add(WEIGHTS)
-    assert "the connection broke" in refusal()
-    hub.broken.clear()
-    assert Translator.load(NAME, device="cpu").name == NAME
-
-
-def test_a_fetch_can_be_cancelled(hub: Hub, tmp_path: Path) -> None:
+def test_after_a_broken_connection_or_a_cancelled_fetch_it_can_be_tried_again(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def cancel(arrived: int, size: int) -> None:
         raise InterruptedError("cancelled")
 
     with pytest.raises(InterruptedError):
         Translator.load(NAME, device="cpu", progress=cancel)
     assert not list((tmp_path / "home").rglob("*.incomplete"))
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # between its attempts
+    hub.broken.add(WEIGHTS)
+    assert "the connection broke" in refusal()
+    hub.broken.clear()
     assert Translator.load(NAME, device="cpu").name == NAME

@@ -1,17 +1,17 @@
-"""A model file comes back bit for bit; a file that anybody may have made is accepted or refused with one sentence, and
-nothing else happens."""
+"""A model file comes back bit for bit; one that was changed, or contradicts itself, is refused with one sentence. Other
+files in its place are in test_hostile.py."""
 
 import hashlib
+import itertools
 import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
@@ -19,7 +19,6 @@ from torch import Tensor
 
 from transformer import TransformerConfig, Translator, Vocabulary
 from transformer.network.cost import count_heads, count_run_values
-from transformer.storage import portable
 from transformer.storage.checkpoint import FOLDER, Checkpoint
 from transformer.storage.portable import (
     MAX_HEADER,
@@ -37,7 +36,6 @@ from transformer.storage.portable import (
 from ..models import TRAINING, json_values, of_pairs, packed
 from ..networks import network
 
-SENTENCE = "wort1 wort2 wort0"
 ROOT = Path(__file__).resolve().parents[2]
 Edit = Callable[[dict[str, Any]], object]
 
@@ -104,11 +102,6 @@ def rewritten(
     return other
 
 
-def same_weights(one: PortableModel, two: PortableModel) -> bool:
-    ours, theirs = (each.checkpoint.model.state_dict() for each in (one, two))
-    return ours.keys() == theirs.keys() and all(torch.equal(ours[name], theirs[name]) for name in ours)
-
-
 # What comes back
 
 
@@ -121,21 +114,17 @@ def same_weights(one: PortableModel, two: PortableModel) -> bool:
         {"positional_encoding": False, "bias": False, "qkv_bias": False},
     ],
 )
-def test_everything_comes_back_bit_for_bit_and_translates_the_same(fields: dict[str, Any], tmp_path: Path) -> None:
-    before = packed(**fields)
-    save_portable(before, tmp_path / "model.safetensors")
-    after = load_portable(tmp_path / "model.safetensors")
+def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], tmp_path: Path) -> None:
+    before, files = packed(**fields), [tmp_path / "one", tmp_path / "two"]
+    save_portable(before, files[0])
+    after = load_portable(files[0])
     for name in ("name", "corpus", "pairs", "training", "card"):
         assert getattr(after, name) == getattr(before, name)
     for name in ("src_vocab", "tgt_vocab", "source_length", "output_limit", "pad_source"):
         assert getattr(after.checkpoint, name) == getattr(before.checkpoint, name)
     assert after.checkpoint.model.config == before.checkpoint.model.config
-    assert same_weights(after, before)
-    one, two = (Translator(each.checkpoint, "").translate(SENTENCE) for each in (before, after))
-    assert (one.text, one.output) == (two.text, two.output)
-    for kind in ("encoder", "decoder", "cross"):
-        for ours, theirs in zip(one.attention.of(kind), two.attention.of(kind), strict=True):
-            np.testing.assert_allclose(theirs.weights, ours.weights, atol=1e-5)
+    save_portable(after, files[1])
+    assert files[0].read_bytes() == files[1].read_bytes()
 
 
 def test_a_vocabulary_that_the_file_cannot_hold_is_refused(other: Path) -> None:
@@ -145,82 +134,39 @@ def test_a_vocabulary_that_the_file_cannot_hold_is_refused(other: Path) -> None:
         save_portable(replace(model, checkpoint=bare), other)
 
 
-def test_the_same_model_gives_the_same_bytes_and_shows_its_seed_to_any_reader(saved: Path, other: Path) -> None:
-    for model in (packed(), load_portable(saved)):
-        save_portable(model, other)
-        assert other.read_bytes() == saved.read_bytes()
+def test_any_reader_sees_its_weights_and_its_seed(saved: Path) -> None:
     with safe_open(saved, framework="pt") as stored:
-        about = json.loads(json.loads(stored.metadata()[METADATA_KEY])["about"])
         assert set(stored.keys()) == {name for name, _ in network().named_parameters()}
-    assert about["training"] == TRAINING
+        assert json.loads(json.loads(stored.metadata()[METADATA_KEY])["about"])["training"] == TRAINING
 
 
-def test_a_translator_loads_the_file_or_refuses_it(saved: Path, other: Path) -> None:
+def test_a_translator_loads_the_file_or_refuses_it(saved: Path) -> None:
     translator = Translator.load(str(saved), device="cpu")
     assert translator.name == "saved"
-    assert translator.translate(SENTENCE).text == Translator(packed().checkpoint, "").translate(SENTENCE).text
-    other.write_bytes(b"nothing")
-    for file in (other, FOLDER / "toy" / "model.safetensors"):
-        with pytest.raises(PortableError):
-            Translator.load(file)
-
-
-@settings(max_examples=10)
-@given(st.binary(max_size=200), st.text(alphabet="äß\"\\✓'\n{}", max_size=20))
-@example(b"", '"\\"')
-def test_texts_of_any_letters_come_back(folder: Path, noise: bytes, text: str) -> None:
-    pairs = ((f"a{text}", f"b{text}"), (noise.hex() or "c", "d"))
-    save_portable(PortableModel(packed().checkpoint, "x", "own", pairs, {}, card=text), folder / "texts.safetensors")
-    after = load_portable(folder / "texts.safetensors")
-    assert (after.pairs, after.card) == (pairs, text)
+    assert translator.translate("wort1 wort2").text == Translator(packed().checkpoint, "").translate("wort1 wort2").text
+    with pytest.raises(PortableError):
+        Translator.load(FOLDER / "toy" / "model.safetensors")
 
 
 LETTERS = [chr(ord("а") + i) * 22 for i in range(32)]
 LARGEST = [
-    *([(source, target)] for source, target in (("ß" * 500, "ja"), ("ja", "ffi" * 500), ("a " * 60, "." * 59 + "a"))),
-    [("a" * 500, "...." + "b" * 490 + "!?")],
+    [("a" * 500, "...." + "b" * 490 + "!?"), ("a " * 60, "." * 59 + "a")],
     [(" ".join(LETTERS[i % 17 :][:15]), " ".join(LETTERS[i % 13 :][:15])) for i in range(2000)],  # 60,000 words
 ]
 
 
 @pytest.mark.parametrize("pairs", LARGEST, ids=range(len(LARGEST)))
 def test_the_largest_corpora_come_back(pairs: list[tuple[str, str]], other: Path) -> None:
-    """Folding makes some letters several, and marks get spaces around them."""
+    """Marks get spaces around them."""
     before = of_pairs(*pairs)
     save_portable(before, other)
     assert load_portable(other).pairs == before.pairs
 
 
-# What is not such a file
+# What was changed
 
 
-@given(st.binary(max_size=500))
-@example(b"")
-@example(bytes(7))
-@example(bytes(100))
-@example(b"\xff" * 8)
-@example(b"\x02" + bytes(7) + b"{}")
-@example(b"\x02" + bytes(7) + b"[]")
-@example(b"\x09" + bytes(7) + b"[[[[[[[[[")
-def test_any_bytes_are_refused(folder: Path, content: bytes) -> None:
-    (folder / "bytes.safetensors").write_bytes(content)
-    assert refusal(folder / "bytes.safetensors") == ("file.foreign", {})
-
-
-@settings(max_examples=30)
-@given(st.data())
-def test_a_truncated_or_longer_file_is_refused(saved: Path, folder: Path, data: st.DataObject) -> None:
-    content = saved.read_bytes()
-    header = 8 + int.from_bytes(content[:8], "little")
-    boundaries = [*range(10), header - 1, header, header + 1, len(content) - 1]
-    keep = data.draw(st.sampled_from(boundaries) | st.integers(0, len(content) - 1))
-    for other in (content[:keep], content + bytes(keep or 1)):
-        (folder / "cut.safetensors").write_bytes(other)
-        refusal(folder / "cut.safetensors")
-
-
-def test_a_file_beyond_a_limit_is_not_opened(saved: Path, other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portable, "safe_open", pytest.fail)
+def test_a_file_beyond_a_limit_is_refused(saved: Path, other: Path) -> None:
     for header in (0, 1, MAX_HEADER, MAX_HEADER + 1, 2**31, 2**63, 2**64 - 1):
         other.write_bytes(header.to_bytes(8, "little") + saved.read_bytes()[8:])
         assert refusal(other) == ("file.foreign", {})
@@ -250,62 +196,42 @@ def test_a_changed_byte_is_detected_or_without_meaning(
         refusal(file)
     else:  # white space of JSON, or an escaped letter written otherwise
         assert at < header
-        before = load_portable(saved)
-        assert same_weights(after, before)
-        assert (after.name, after.pairs, after.card) == (before.name, before.pairs, before.card)
+        save_portable(after, file)
+        assert file.read_bytes() == saved.read_bytes()
 
 
-def test_every_byte_of_the_weights_counts_and_their_order(saved: Path, other: Path) -> None:
-    content = saved.read_bytes()
-    header = 8 + int.from_bytes(content[:8], "little")
-    for at in (header, header + 3, (header + len(content)) // 2, len(content) - 4, len(content) - 1):
-        other.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
-        assert detail(other) == "it is not what was saved"
+@pytest.mark.parametrize("signature", ["", "0" * 64, None, {}])
+def test_another_digest_or_order_of_weights_is_refused(saved: Path, other: Path, signature: Any) -> None:
     with safe_open(saved, framework="pt") as stored:
         metadata = stored.metadata()
-    tensors = load_file(saved)
+    tensors, entry = load_file(saved), json.loads(metadata[METADATA_KEY])
+    save_file(tensors, other, metadata={METADATA_KEY: json.dumps(entry | {"digest": signature})})
+    assert detail(other) == "it is not what was saved"
     one, two = "encoder.layers.0.linear1.weight", "encoder.layers.1.linear1.weight"
     save_file(tensors | {one: tensors[two], two: tensors[one]}, other, metadata=metadata)
     assert detail(other) == "it is not what was saved"
 
 
-ABOUTS: list[Any] = [None, 5, [], {}, "", "null", "5", "[]", "{", '"x"', "{}", "[" * 10**5, '{"a": "\\ud800"}']
-ENTRIES: list[Any] = [[], [[]], 5, "about", {}, {"about": "{}"}, {"digest": "0" * 64}]
-ENTRIES += [{"about": about, "digest": ""} for about in ABOUTS]
-TEXTS = ["[" * 100_000, '{"a":' * 100_000, "1" * 5000, "nul", *map(json.dumps, ENTRIES)]
+ABOUTS: list[Any] = [None, 5, [], {}, "", "null", "[]", "{", "{}", "[" * 10**5, '{"a": "\\ud800"}']
+ENTRIES: list[Any] = [[], 5, {}, {"about": "{}"}, {"digest": ""}, *({"about": about, "digest": ""} for about in ABOUTS)]
+TEXTS = ["", "nul", "[" * 100_000, '{"a":' * 100_000, "1" * 5000, *map(json.dumps, ENTRIES)]
 
 
-HEADERS: list[dict[str, str] | None] = [
-    None,
-    {},
-    {"format": "pt"},
-    *({METADATA_KEY: text} for text in ("null", "", *TEXTS)),
-]
-
-
-@pytest.mark.parametrize("header", HEADERS, ids=range(len(HEADERS)))
+@pytest.mark.parametrize(
+    "header", [None, {"format": "pt"}, *({METADATA_KEY: text} for text in TEXTS)], ids=itertools.count()
+)
 def test_another_header_is_refused(saved: Path, other: Path, header: dict[str, str] | None) -> None:
     save_file(load_file(saved), other, metadata=header)
     refusal(other)
-
-
-@pytest.mark.parametrize("signature", ["", "0" * 64, None, 5, [], {}])
-def test_another_digest_is_refused(saved: Path, other: Path, signature: Any) -> None:
-    with safe_open(saved, framework="pt") as stored:
-        entry = json.loads(stored.metadata()[METADATA_KEY])
-    save_file(load_file(saved), other, metadata={METADATA_KEY: json.dumps(entry | {"digest": signature})})
-    assert detail(other) == "it is not what was saved"
 
 
 # What is signed correctly, but invalid
 
 
 def test_the_signature_of_these_tests_is_right(saved: Path, other: Path) -> None:
-    for name in ("Otto", "ß✓ 猫", "../../x", "a" * 40, '"', "="):
-        assert load_portable(rewritten(saved, other, about=lambda a, name=name: a.update(name=name))).name == name  # type: ignore[misc]
-    words = ["P", "<script>", "=1+1", "../x", "{name}", "%s", "猫", "“q”", "'", '"']
-    rewritten(saved, other, about=lambda a: a["source_words"].__setitem__(slice(0, 10), words))
-    assert load_portable(other).checkpoint.src_vocab == Vocabulary((*words, "wort9"), folds=True)
+    words = ["P", "<script>", "=1+1", "../x", "{name}", "%s", "猫", "“q”", "'", '"', "wort9"]
+    after = load_portable(rewritten(saved, other, about=lambda a: a.update(name='"ß✓ 猫', source_words=words)))
+    assert (after.name, after.checkpoint.src_vocab) == ('"ß✓ 猫', Vocabulary(tuple(words), folds=True))
 
 
 MODELS: list[tuple[dict[str, Any], str]] = [
@@ -313,73 +239,55 @@ MODELS: list[tuple[dict[str, Any], str]] = [
     ({"n_heads": 5}, "n_heads (5)"),
     ({"pad_id": 1}, "pad_id (1)"),
     ({"num_encoder_layers": 65}, "too deep"),
-    ({"num_decoder_layers": 10**4000}, "too deep"),
     ({"max_len": 5001}, "too long"),
-    ({"max_len": 10**15}, "too long"),
-    ({"d_ff": 33}, "linear1"),
     ({"d_ff": 31}, "linear1"),
     ({"d_ff": 3300}, "it is smaller than its 443117 weights"),
     ({"d_ff": 10**4000}, "it is smaller than"),
-    ({"d_model": 2**20}, "it is smaller than"),
-    ({"num_encoder_layers": 64, "d_model": 256}, "it is smaller than"),
     ({"src_vocab_size": 10**9}, "it is smaller than"),
     ({"num_encoder_layers": 1}, "no place"),
     ({"tie_weights": True}, "tie_weights"),
     ({"src_vocab_size": 10}, "source vocabulary has 11"),
-    ({"tgt_vocab_size": 12}, "target vocabulary has 13"),
     ({"\ud800\n\0": 1}, ""),
     ({"x" * 500: 1}, "xxx"),
 ]
 
 
 @pytest.mark.parametrize(("fields", "named"), MODELS, ids=[str(fields)[:40] for fields, _ in MODELS])
-def test_an_invalid_network_is_refused(
-    saved: Path, other: Path, fields: dict[str, Any], named: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if named.startswith("it is smaller"):  # then no memory is allocated
-        monkeypatch.setattr(portable, "Transformer", pytest.fail)
+def test_an_invalid_network_is_refused(saved: Path, other: Path, fields: dict[str, Any], named: str) -> None:
     assert named in detail(rewritten(saved, other, about=lambda a: a["model"].update(fields)))
 
 
-def test_a_network_above_the_limit_is_refused(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_network_above_the_callers_limit_is_refused(saved: Path) -> None:
     weights = sum(values.numel() for values in network().parameters())
     assert load_portable(saved, max_parameters=weights).name == "Mein Modell"
-    monkeypatch.setattr(portable, "Transformer", pytest.fail)
     assert refusal(saved, weights - 1) == ("file.parameters", {"parameters": weights, "most": weights - 1})
 
 
-def test_a_small_file_with_very_many_heads_is_refused(other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Heads of one number weigh little, and ablating each of them would take hours."""
-    save_portable(packed(d_model=192, n_heads=192, num_encoder_layers=1, num_decoder_layers=1), other)
-    assert len(load_portable(other).checkpoint.model.encoder.layers) == 1
-    save_portable(packed(d_model=256, n_heads=256, num_encoder_layers=1, num_decoder_layers=1), other)
-    assert other.stat().st_size < 10 * 2**20
-    monkeypatch.setattr(portable, "Transformer", pytest.fail)
-    assert refusal(other) == ("file.heads", {"heads": 3 * 256, "most": MAX_HEADS})
+ONE = {"num_encoder_layers": 1, "num_decoder_layers": 1}
 
 
 @pytest.mark.parametrize(
-    ("fields", "words", "fits"),
+    ("fields", "words", "refused"),
     [
-        ({"n_heads": 16, "num_encoder_layers": 2, "num_decoder_layers": 3}, 128, True),  # 128 heads: 2.10 million
-        ({"n_heads": 16, "num_encoder_layers": 2, "num_decoder_layers": 5}, 128, False),
-        ({"n_heads": 16, "num_encoder_layers": 2, "num_decoder_layers": 6}, 90, True),
-        ({"d_ff": MAX_RUN_VALUES // 50}, 50, True),
-        ({"d_ff": MAX_RUN_VALUES // 50 + 1}, 50, False),
+        ({"d_model": 192, "n_heads": 192, **ONE}, 5, ""),  # heads of one number weigh little, but each is ablated
+        ({"d_model": 256, "n_heads": 256, **ONE}, 5, "file.heads"),
+        ({"n_heads": 16, "num_decoder_layers": 3}, 128, ""),  # 128 heads: 2.10 million
+        ({"n_heads": 16, "num_decoder_layers": 5}, 128, "file.numbers"),
+        ({"n_heads": 16, "num_decoder_layers": 6}, 90, ""),
+        ({"d_ff": MAX_RUN_VALUES // 50}, 50, ""),
+        ({"d_ff": MAX_RUN_VALUES // 50 + 1}, 50, "file.numbers"),
     ],
 )
-def test_the_numbers_of_the_longest_run_are_bounded(
-    other: Path, fields: dict[str, Any], words: int, fits: bool, monkeypatch: pytest.MonkeyPatch
+def test_the_heads_and_the_numbers_of_the_longest_run_are_bounded(
+    other: Path, fields: dict[str, Any], words: int, refused: str
 ) -> None:
     large = packed(max_len=200, **fields)
     checkpoint = Checkpoint(**(vars(large.checkpoint) | {"source_length": words, "output_limit": words}))
     save_portable(PortableModel(**(vars(large) | {"checkpoint": checkpoint})), other)
-    if fits:
-        assert load_portable(other).checkpoint.output_limit == words
+    if refused:
+        assert refusal(other)[0] == refused
     else:
-        monkeypatch.setattr(portable, "Transformer", pytest.fail)
-        values = count_run_values(checkpoint.model.config, words, words)
-        assert refusal(other) == ("file.numbers", {"value": values, "most": MAX_RUN_VALUES})
+        assert load_portable(other).checkpoint.output_limit == words
 
 
 def test_the_papers_size_fits_with_the_longest_sentences() -> None:
@@ -388,35 +296,23 @@ def test_the_papers_size_fits_with_the_longest_sentences() -> None:
     assert count_run_values(base, MAX_WORDS, MAX_WORDS) == 144 * 128**2 <= MAX_RUN_VALUES
 
 
-def test_the_longest_sentences_have_as_many_words_as_a_run_has_room_for(saved: Path, other: Path) -> None:
-    for name in ("source_length", "output_limit"):
-
-        def edit(length: int, name: str = name) -> Edit:
-            return lambda about: about.update({"model": about["model"] | {"max_len": 5000}, name: length})
-
-        assert getattr(load_portable(rewritten(saved, other, about=edit(MAX_WORDS))).checkpoint, name) == MAX_WORDS
-        assert detail(rewritten(saved, other, about=edit(MAX_WORDS + 1))).startswith(name)
-
-
-WORDS: list[Any] = ["two words", " wort0", "wort0\n", "\u3000", "", "in\u200bvisible", "\0", "\x1b[31m", "\u202eab"]
-WORDS += ["\ud800", "x" * 2001, 3, None, ["wort"], "a"]
-SETTINGS: list[Any] = [None, [], {}, "x" * 41, "\0", float("nan"), float("inf"), 10**4000, 2**64]
-SENTENCES: list[Any] = [5, None, ["b"], {}, "", " ", "!", "\0", "\ud800", "b\u200b", "b" * 2001]
 OTHERS: dict[str, list[Any]] = {
-    "source_words": ["P", "Pabcdefghij", {"P": 1}, 5, None, [], *(["P", word, *"abcdefghi"] for word in WORDS)],
-    "target_words": [["P", *"abcdefghijkl"], ["P", "S", *"abcdefghijk"], ["P", "S", "E"], None],
-    "source_length": [0, -1, 33, 10**30, 5.0, 5.5, float("nan"), "5", True, None, [], [5]],
-    "output_limit": [0, 33, 10**30, 5.0, "5", True, None],
-    "pad_source": ["yes", "", 1, 0, None, [], 0.5],
-    "name": ["", " ", "x" * 41, "a\r\nX: y", "\0", "\u200b", "\u3164", "\u202e", "\ud800", 5, None, [], {}],
-    "corpus": ["", "tao", "../toy", 5, None, [], ["toy"], {}],
-    "card": ["x" * 50_001, "\0", "\u200b", "\ud800", 5, None, [], {}],
-    "model": [None, [], [["d_model", 16]], "model", 5, {}],
-    "training": [None, 5, "x", [], [["seed", 1]], {"\0": 1}, {"x" * 41: 1}, *({"seed": each} for each in SETTINGS)],
+    "source_words": [
+        "Pabcdefghij",
+        *(["P", word, *"abcdefghi"] for word in ("two words", "", "in\u200bvisible", 3, "a")),
+    ],
+    "target_words": [["P", *"abcdefghijkl"], ["P", "S", "E"]],
+    "source_length": [0, 33, MAX_WORDS + 1, 5.0, "5", True],
+    "output_limit": [0, 33, MAX_WORDS + 1],
+    "pad_source": ["yes", 1],
+    "name": ["", " ", "x" * 41, "a\r\nX: y", "\u202e"],
+    "corpus": ["tao", "../toy"],
+    "card": ["x" * 50_001, "\0"],
+    "model": [None, [["d_model", 16]]],
+    "training": [[["seed", 1]], {"x" * 41: 1}, *({"seed": each} for each in ("x" * 41, None, float("nan"), 2**64))],
     "pairs": [
-        *(None, 5, True, "", "ab", [], {}, {"ab": 1}, [None], [5], ["ab"], [{}], [{"a": 1, "b": 2}], [[]], [["a"]]),
-        *([["a", "b", "c"]], ["a", "b"], [["", "b"]], [["...", "b"]], [["a", "b"]] * 10_001),
-        *([["a", each]] for each in SENTENCES),
+        *([], {"ab": 1}, ["ab"], [{"a": 1, "b": 2}], [["a"]], [["a", "b", "c"]], [["a", "b"]] * 10_001),
+        *([["a", sentence]] for sentence in (None, "", "!", "\ud800", "b\u200b", "b" * 2001)),
     ],
 }
 
@@ -432,7 +328,7 @@ FIELDS = sorted(vars(network().config))
 TAKEN = ("name", "card", "training", "pad_source", "source_length", "output_limit", *FIELDS)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(name=st.sampled_from([*sorted(OTHERS), *FIELDS]), value=json_values)
 def test_any_other_part_or_field_is_refused_or_taken_as_it_is(saved: Path, folder: Path, name: str, value: Any) -> None:
     def edit(about: dict[str, Any]) -> None:
@@ -452,17 +348,16 @@ def test_any_other_part_or_field_is_refused_or_taken_as_it_is(saved: Path, folde
 # Weights
 
 BIAS = "output_projection.bias"
-DTYPES = (torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.int64, torch.bool)
+DTYPES = (torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.bool)
 WEIGHTS: list[tuple[Callable[[dict[str, Tensor]], object], str]] = [
     (lambda w: w.update({"linear3.weight": torch.ones(1)}), "linear3.weight has no place"),
     (lambda w: w.update({"a\u202eb": torch.ones(1)}), "a\ufffdb has no place"),
-    (lambda w: w.update({"a\nb": torch.ones(1)}), "a"),
     (lambda w: w.update({"positions": torch.ones(32, 16)}), "positions has no place"),
     (lambda w: w.pop(BIAS), f"{BIAS} is missing"),
     (lambda w: w.clear(), "smaller"),
     (lambda w: w.update({BIAS: torch.ones(14)}), f"{BIAS} is [14]"),
     (lambda w: w.update({BIAS: torch.ones(1, 13)}), f"{BIAS} is [1, 13]"),
-    (lambda w: w.update({BIAS: torch.tensor(1.0)}), f"{BIAS} is []"),
+    *((lambda w, dtype=dtype: w.update({BIAS: w[BIAS].to(dtype)}), f"{BIAS} is ") for dtype in DTYPES),
 ]
 
 
@@ -476,26 +371,11 @@ def test_weights_that_do_not_fit_are_refused(
     assert named in detail(rewritten(saved, other, long_card, edit))
 
 
-def test_only_finite_float32_weights_are_accepted(saved: Path, other: Path) -> None:
-    for dtype in DTYPES:
-        file = rewritten(
-            saved,
-            other,
-            about=lambda a: a.update(card="x" * 10_000),
-            weights=lambda w, dtype=dtype: w.update({BIAS: w[BIAS].to(dtype)}),  # type: ignore[misc]
-        )
-        assert detail(file).startswith(BIAS)
-    with safe_open(saved, framework="pt") as stored:
-        metadata = stored.metadata()
-    save_file({name: value.to(torch.complex64) for name, value in load_file(saved).items()}, other, metadata=metadata)
-    assert "not F32" in detail(other)
-    for name in ("src_embedding.weight", "decoder.layers.1.norm3.bias"):
-        for value in (float("nan"), float("inf"), float("-inf")):
-
-            def edit(weights: dict[str, Tensor], name: str = name, value: float = value) -> None:
-                weights[name].view(-1)[-1] = value
-
-            assert refusal(rewritten(saved, other, weights=edit)) == ("file.not_numbers", {"name": name})
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_a_weight_that_is_not_finite_is_refused(saved: Path, other: Path, value: float) -> None:
+    name = "decoder.layers.1.norm3.bias"
+    file = rewritten(saved, other, weights=lambda w: w[name][-1].fill_(value))
+    assert refusal(file) == ("file.not_numbers", {"name": name})
 
 
 def test_tied_weights_that_are_stored_twice_are_refused(other: Path, folder: Path) -> None:
