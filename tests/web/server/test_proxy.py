@@ -171,10 +171,14 @@ def test_thirty_pages_may_load_at_once_but_an_address_may_not_ask_for_ever(site:
     assert site.visitor(HONEST).get("health").status_code == 200
 
 
-def test_a_visitor_goes_on_when_a_replica_ends(site: Site) -> None:
+def test_a_visitor_and_a_class_go_on_when_a_replica_is_killed(site: Site) -> None:
     visitors = [site.visitor(HONEST) for _ in range(10)]
-    site.servers[0].kill()
+    on_the_first = httpx.Client(base_url=site.servers[0].url, timeout=120, trust_env=False)
+    opened = on_the_first.post("api/open_class", json={"page": "http://x/"}).json()
+    lead = {"code": opened["code"], "secret": opened["secret"]}
+    assert on_the_first.post("api/lead_class", json=lead | {"do": "show", "place": "?tab=lesson"}).json() is None
+    site.servers[0].kill()  # at once after its last answer
     for visitor in visitors:
         assert visitor.get("health").status_code == 200
-        answer = visitor.post("api/lead_class", json={"code": "ACDE", "secret": "guess", "do": "end"})
-        assert answer.json()["error"]["key"] == "room.unknown"
+    with visitors[0].stream("POST", "api/follow_class", json=lead) as events:
+        assert json.loads(next(events.iter_lines()))["place"] == "?tab=lesson"
