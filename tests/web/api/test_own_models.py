@@ -1,7 +1,5 @@
 """A visit's own model is shown as the shipped ones are; when it is gone it is gone, and no visit hears of another's."""
 
-import csv
-import io
 import json
 import sys
 from collections.abc import Iterator
@@ -23,7 +21,7 @@ from transformer.web.api import decoding, downloads, mistakes, translate, what_i
 from transformer.web.api import models as api_models
 from transformer.web.client import Client
 from transformer.web.sessions import models
-from transformer.web.sessions.model_store import OWN_MODEL_PREFIX, ModelStore
+from transformer.web.sessions.model_store import ModelStore
 
 from ...networks import network
 from .endpoints import OF_MODELS, Answer, Function, as_sent, ask
@@ -157,14 +155,6 @@ def test_a_large_model_reads_fewer_held_out_sentences(monkeypatch: pytest.Monkey
 # What is taken home
 
 
-def test_a_table_has_no_formula_in_it(key: str) -> None:
-    answer = asked(downloads.weights_csv, key, "=1+1 Danke")
-    assert answer["name"] == "Mein Modell-attention.csv"
-    rows = list(csv.DictReader(io.StringIO(answer["text"])))
-    assert {cell for row in rows for cell in row.values() if cell[:1] in "=+-@"} == set()
-    assert {"'=1+1", "Danke"} <= {row["key_token"] for row in rows}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("carried", [True, False])
 def test_a_notebook_carries_its_model_or_runs_beside_its_file(
@@ -189,13 +179,6 @@ def test_a_notebook_carries_its_model_or_runs_beside_its_file(
 
 
 # Gone, and other visits'
-
-
-@pytest.mark.parametrize("name", ["", "x", "../toy", "\0", "x" * 5000])
-def test_a_key_that_never_was_is_gone_too(store: ModelStore, name: str) -> None:
-    assert shown(OWN_MODEL_PREFIX + name) == "error.model_gone"
-    for handler in OWN:
-        assert refused(asked(handler, OWN_MODEL_PREFIX + name), "error.model_gone")
 
 
 def test_no_answer_has_another_visits_key_or_words_in_it(store: ModelStore) -> None:
