@@ -18,7 +18,7 @@ from torch import Tensor
 
 from transformer import Recorder, Transformer, TransformerConfig, Translator
 from transformer.data import Batch
-from transformer.training import Evaluation, Progress, TrainingConfig, evaluate, seeded_model, train
+from transformer.training import Progress, TrainingConfig, evaluate, seeded_model, train
 from transformer.training.__main__ import main
 
 from ..networks import SIZES, network, padded
@@ -52,9 +52,14 @@ def test_the_same_seed_gives_the_same_weights_bit_for_bit(toy_data: Batch) -> No
 
 
 def test_the_seed_determines_the_weights_and_the_dropout(toy_data: Batch) -> None:
-    assert abs(trained(toy_data, seed=0)[1][0].loss - trained(toy_data, seed=1)[1][0].loss) > 1e-3
-    same_start = [next(train(learner(0), toy_data, TrainingConfig(seed=seed))).loss for seed in (0, 1)]
-    assert abs(same_start[0] - same_start[1]) > 1e-3  # dropout
+    """Of ten steps one differs by more than rounding, whatever is drawn."""
+
+    def losses(start: int, seed: int) -> Tensor:
+        return torch.tensor([each.loss for each in train(learner(start), toy_data, TrainingConfig(10, seed=seed))])
+
+    one = losses(0, 0)
+    assert (one - losses(1, 0)).abs().max() > 1e-3
+    assert (one - losses(0, 1)).abs().max() > 1e-3  # dropout
 
 
 def test_steps_count_from_1_and_the_first_loss_is_that_of_a_uniform_guess(toy_data: Batch) -> None:
@@ -243,29 +248,18 @@ def test_the_shipped_toy_scores_perfectly(toy: Translator, toy_data: Batch) -> N
     assert misled.token_accuracy < misled.exact_match == 1  # decoding does not read the decoder input
 
 
-def test_an_untrained_model_scores_a_guess_and_keeps_its_mode(toy_data: Batch) -> None:
-    model = learner().train()
-    score = evaluate(model, toy_data, start_id=6, end_id=7)
-    assert score.loss == pytest.approx(math.log(9), abs=0.7)
-    assert score.token_accuracy < 1
-    assert score.exact_match == 0
-    assert model.training
-
-
 @pytest.mark.parametrize("batch_size", [1, 2])
 def test_scores_are_means_over_words_without_padding(batch_size: int) -> None:
-    model = network()
+    model = network(max_len=PADDED.tgt_out.size(1)).train()
     score = evaluate(model, PADDED, 11, 12, batch_size)
+    assert model.training  # as before
+    assert score.exact_match == 0
+    model.eval()
     log_p, words = model(PADDED.src, PADDED.tgt_in).logits.log_softmax(-1), PADDED.tgt_out != 0
     assert score.loss == pytest.approx(
         -log_p.gather(-1, PADDED.tgt_out[..., None])[..., 0][words].mean().item(), rel=1e-4
     )
     assert score.token_accuracy == pytest.approx((log_p.argmax(-1) == PADDED.tgt_out)[words].float().mean().item())
-
-
-def test_sentences_of_the_maximum_length_can_be_scored() -> None:
-    score = evaluate(network(max_len=PADDED.tgt_out.size(1)), PADDED, 11, 12)
-    assert isinstance(score, Evaluation)
 
 
 # The command
