@@ -26,7 +26,6 @@ from transformer.web.sessions.model_store import (
     ModelStore,
     ModelStoreFullError,
     StoredModel,
-    file_name,
     is_own_model,
 )
 
@@ -212,26 +211,6 @@ def test_a_model_that_is_not_used_expires(store: ModelStore, clock: Clock) -> No
     assert kept(put(store), two) == [True, True]
     clock.now += 1
     assert kept(put(store), two) == [True, False]
-
-
-@pytest.mark.parametrize(
-    ("name", "file"),
-    [
-        ("Bert und Otto", "Bert-und-Otto"),
-        ("../../x", "x"),
-        ("..", "model"),
-        ("/", "model"),
-        ("", "model"),
-        ("C:\\x", "C-x"),
-        ("\r\nX: y", "X-y"),
-        ('a"b;c=d', "a-b-c-d"),
-        (".bashrc", "bashrc"),
-        ("猫", "猫"),
-        ("<script>{x}%s", "script-x-s"),
-    ],
-)
-def test_a_file_name_has_letters_and_digits_alone(name: str, file: str) -> None:
-    assert file_name(name) == f"{file}.safetensors"
 
 
 def test_a_model_leaves_memory_when_it_is_not_used_and_comes_back(
