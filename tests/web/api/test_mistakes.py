@@ -8,8 +8,9 @@ import pytest
 
 from transformer import Translator
 from transformer.data import CORPORA
+from transformer.live.mistake_training import for_page
 from transformer.messages import Message
-from transformer.mistakes import MISTAKES, DecodingMistake, Side
+from transformer.mistakes import MISTAKES, DecodingMistake
 from transformer.storage.portable import save_portable
 from transformer.web.api import mistakes
 from transformer.web.client import Client
@@ -31,14 +32,6 @@ def asked(name: str, checkpoint: str, sentence: str) -> dict[str, Any]:
     return as_sent(answer)
 
 
-def same(sent: dict[str, Any], side: Side) -> None:
-    assert (sent["numbers"], sent["text"]) == (dict(side.numbers), side.text)
-    assert (sent["attention"] is None) == (side.attention is None)
-    if side.attention:
-        assert sent["attention"]["weights"] == side.attention.weights.ravel().tolist()
-        assert sent["attention"]["queries"] == list(side.attention.query_tokens)
-
-
 # What the page asks
 
 
@@ -52,11 +45,9 @@ def test_a_mistake_is_shown_in_the_run_or_where_it_can_be_seen(name: str, checkp
     elsewhere = mistake.shown_on not in (None, checkpoint)
     if elsewhere:
         checkpoint, sentence = "classroom", CORPORA["classroom"].examples[0].sentence
-    found = mistake.run(translator(checkpoint), sentence)
-    assert (sent["model"], sent["elsewhere"], sent["sentence"]) == (checkpoint, elsewhere, sentence)
-    assert sent["head"] == found.head
-    same(sent["right"], found.right)
-    same(sent["wrong"], found.wrong)
+    found = for_page(mistake.run(translator(checkpoint), sentence))
+    assert sent == as_sent({"model": checkpoint, "elsewhere": elsewhere, **found})
+    assert sent["sentence"] == sentence
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,7 @@ from transformer.web.client import Client
 from transformer.web.sessions import models
 from transformer.web.sessions.model_store import ModelStore
 
+from ...models import TRAINING
 from ...networks import network
 from .endpoints import OF_MODELS, Answer, Function, as_sent, ask
 from .test_endpoints import refused
@@ -156,18 +157,16 @@ def test_a_large_model_reads_fewer_held_out_sentences(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("carried", [True, False])
-def test_a_notebook_carries_its_model_or_runs_beside_its_file(
-    key: str, store: ModelStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, carried: bool
+def test_a_notebook_runs_beside_the_file_of_a_model_that_it_cannot_carry(
+    key: str, store: ModelStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not carried:
-        monkeypatch.setattr("transformer.analysis.notebook.MAX_CARRIED", 1000)
-        (tmp_path / "Mein-Modell.safetensors").write_bytes(store.find(key).file.read_bytes())
+    monkeypatch.setattr("transformer.analysis.notebook.MAX_CARRIED", 1000)
+    (tmp_path / "Mein-Modell.safetensors").write_bytes(store.find(key).file.read_bytes())
     answer = asked(downloads.notebook, key)
     assert answer["name"] == "Mein Modell-attention.ipynb"
     assert key not in answer["text"]
     cells = json.loads(answer["text"])["cells"]
-    assert ("Put the model's file beside" in cells[0]["source"]) is not carried
+    assert "Put the model's file beside" in cells[0]["source"]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", [*sys.path])
     space: dict[str, Any] = {}
@@ -176,6 +175,17 @@ def test_a_notebook_carries_its_model_or_runs_beside_its_file(
             exec(cell["source"], space)
     assert space["translator"].checkpoint.src_vocab == models.translator(key).checkpoint.src_vocab
     assert len(space["checks"]) == 4
+
+
+def test_provenance_names_pairs_steps_and_the_settings_that_had_an_effect(store: ModelStore) -> None:
+    training = TRAINING | {"steps_taken": 2, "schedule": "warmup", "warmup_steps": 1}  # which has its own rate
+    sent = ask(downloads.provenance, {"checkpoint": stored(store, replace(own(), training=training))})
+    assert (sent["checkpoint"], sent["command"], sent["seed"]) == ("Mein Modell", None, TRAINING["seed"])
+    assert (sent["trained"]["pairs"], sent["trained"]["steps"]) == (3, 2)
+    found = sent["trained"]["settings"]
+    assert found.items() >= {"d_model": 16, "n_heads": 2, "layers": 1, "schedule": "warmup", "warmup_steps": 1}.items()
+    assert "learning_rate" not in found
+    assert ask(downloads.provenance, {"checkpoint": "toy"})["trained"] is None
 
 
 # Gone, and other visits'

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from transformer.live.job import Job
 from transformer.live.limits import Limits
 from transformer.web.client import Client
 from transformer.web.sessions import models
@@ -409,25 +408,6 @@ def _echo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script.write_text('#!/bin/sh\necho \'{"event": "ready"}\'\nexec cat\n')
     script.chmod(0o755)
     monkeypatch.setattr(module, "sys", SimpleNamespace(executable=str(script)))
-
-
-@pytest.mark.usefixtures("_echo")
-@async_test
-async def test_a_worker_reads_a_line_for_each_order(tmp_path: Path) -> None:
-    worker = Worker()
-    worker.train(JOB, tmp_path / "model")
-    worker.stop()
-    lines = worker.lines(TIMEOUT)
-    assert json.loads(await anext(lines)) == {"event": "ready"}
-    order = json.loads(await anext(lines))
-    assert (Job.from_json(order["job"]), order["file"]) == (JOB, str(tmp_path / "model"))
-    assert await anext(lines) == "stop\n"
-    worker.end()
-    assert [line async for line in lines] == []
-    for _ in range(2):  # nor does a dead one mind
-        worker.stop()
-        worker.end()
-    assert worker.process.poll() is not None
 
 
 @pytest.mark.usefixtures("_echo")
