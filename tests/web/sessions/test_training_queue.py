@@ -399,20 +399,14 @@ async def test_a_mistake_is_trained_once_for_all_who_ask(store: ModelStore, work
     await assert_nothing_left(queue, store, workers)
 
 
-# Processes that echo what they receive
-
-
-@pytest.fixture
-def _echo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = tmp_path / "echo"
-    script.write_text('#!/bin/sh\necho \'{"event": "ready"}\'\nexec cat\n')
-    script.chmod(0o755)
-    monkeypatch.setattr(module, "sys", SimpleNamespace(executable=str(script)))
-
-
-@pytest.mark.usefixtures("_echo")
 @async_test
-async def test_a_process_that_is_too_slow_makes_room(store: ModelStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_that_is_too_slow_makes_room(
+    store: ModelStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = tmp_path / "silent"
+    silent.write_text("#!/bin/sh\nexec cat > /dev/null\n")
+    silent.chmod(0o755)
+    monkeypatch.setattr(module, "sys", SimpleNamespace(executable=str(silent)))
     monkeypatch.setattr(module, "GRACE_SECONDS", -0.9)
     queue = queue_of(store, seconds=1)
     client = Listener(queue.train(JOB, of("me")))
