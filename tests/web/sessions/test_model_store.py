@@ -7,12 +7,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from transformer.data import CORPORA
 from transformer.live.limits import Limits
 from transformer.storage.portable import PortableModel, save_portable
 from transformer.web.client import Client
@@ -243,21 +241,6 @@ def test_a_model_whose_file_is_gone_is_gone(store: ModelStore) -> None:
         store.load(model)
     assert error.value.message.key == "error.model_gone"
     assert store.find(key) is None
-
-
-def test_a_model_has_its_own_pairs_and_the_examples_of_its_corpus(store: ModelStore) -> None:
-    pairs = (("wie geht es ?", "how are you ?"), ("übung !", "exercise !"))
-    plain, tied = replace(PORTABLE, pairs=pairs), replace(packed(tie_weights=True, tgt_vocab_size=11), pairs=pairs)
-    for model, source in ((plain, "wie geht es"), (tied, "wie geht es ?")):  # a shared vocabulary reads marks as words
-        corpus = store.load(find(store, put(store, portable=model))).corpus
-        assert corpus.size == 2
-        assert [example.sentence for example in corpus.examples] == ["wie geht es?", "übung!"]
-        pair = corpus.find(source)
-        assert pair
-        assert pair.target == "how are you ?"
-    shipped = store.load(find(store, put(store, portable=replace(PORTABLE, corpus="classroom")))).corpus
-    assert shipped.examples == CORPORA["classroom"].examples
-    assert shipped.held_out
 
 
 def test_many_threads_lose_nothing_and_leave_nothing(store: ModelStore) -> None:

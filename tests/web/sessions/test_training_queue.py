@@ -363,8 +363,7 @@ async def test_one_process_is_prepared_and_taken_first_if_it_lives(
 async def test_a_mistake_is_trained_once_for_all_who_ask(store: ModelStore, workers: list[FakeWorker]) -> None:
     """Also where the visitor who was first leaves, or is another address; it ends with the last listener."""
     queue = queue_of(store, queue_size=1)
-    training = Listener(queue.train(JOB, of("x")))
-    await training.hears("run")
+    training, _ = await working(queue, workers, of("x"))
     first = Listener(queue.train_mistake("rank_collapse", of("a")))
     await first.hears(1)
     others = [Listener(queue.train_mistake("rank_collapse", of(f"s{i}", f"8.8.8.{i}"))) for i in range(30)]
