@@ -26,8 +26,7 @@ from transformer.web.sessions.classes import (
 )
 
 from ..loop import async_test, until
-from .clock import Clock
-from .conftest import OpenStore
+from .conftest import Clock, OpenStore
 
 SCHOOL, STRANGER = "school", "stranger"
 CHOICES = ["a", "b", "c"]

@@ -29,7 +29,7 @@ from transformer.web.sessions.model_store import (
 
 from ...models import of_pairs, packed
 from ..loop import in_a_loop, until
-from .clock import Clock
+from .conftest import Clock
 
 PORTABLE = packed()
 NUMBERS = itertools.count()

@@ -7,10 +7,13 @@ from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from transformer.live.job import Job
 from transformer.live.limits import Limits
+from transformer.storage.portable import save_portable
 from transformer.web.client import Client
 from transformer.web.sessions import models
 from transformer.web.sessions import training_queue as module
@@ -19,15 +22,66 @@ from transformer.web.sessions.shared_run import Event, Events
 from transformer.web.sessions.training_queue import GRACE_SECONDS, BusyError, TrainingQueue, Worker
 
 from ...live.test_stream import job
+from ...models import packed
 from ..loop import TIMEOUT, async_test, until
-from ..workers import FakeWorker, fake_workers
 
 JOB = job()
 
 
+class FakeWorker:
+    """A process whose events a test decides on."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self.process = SimpleNamespace(poll=lambda: 0 if self.ended else None)
+        self.received: list[str] = []
+        self.seconds: float | None = None  # that its lines are listened to
+        self.file = Path()
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+
+    def train(self, job: Job, file: Path) -> None:
+        assert threading.current_thread() is not threading.main_thread()
+        self.received.append(job.name)
+        self.file = file
+        file.write_bytes(b"half a model")
+
+    def train_mistake(self, mistake: str) -> None:
+        self.received.append(mistake)
+
+    def stop(self) -> None:
+        assert not self.ended
+        self.received.append("stop")
+
+    async def lines(self, seconds: float) -> AsyncGenerator[str]:
+        self.seconds = seconds
+        while (line := await self._lines.get()) is not None:
+            yield line
+
+    def end(self) -> None:
+        self.ended = True
+
+    def write(self, *events: dict[str, Any] | None) -> None:
+        """Events; None is the end of its process."""
+        for event in events:
+            self._lines.put_nowait(None if event is None else json.dumps(event) + "\n")
+
+    def finish(self) -> None:
+        """Write a model, and say so."""
+        save_portable(packed(), self.file)
+        self.write({"event": "trained", "file": str(self.file), "step": 3, "why": "steps"}, None)
+
+
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch) -> list[FakeWorker]:
-    return fake_workers(monkeypatch)
+    """All that are started, in their order."""
+    started: list[FakeWorker] = []
+
+    def start() -> FakeWorker:
+        started.append(FakeWorker())
+        return started[-1]
+
+    monkeypatch.setattr(module, "Worker", start)
+    return started
 
 
 @pytest.fixture
