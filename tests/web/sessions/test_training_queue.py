@@ -81,6 +81,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> list[FakeWorker]:
         return started[-1]
 
     monkeypatch.setattr(module, "Worker", start)
+    monkeypatch.setattr(module, "HEARTBEAT_SECONDS", TIMEOUT)  # so that a slow machine says no place twice
     return started
 
 
