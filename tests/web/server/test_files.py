@@ -1,4 +1,4 @@
-"""Models as files: what is valid works, all else is refused in a sentence and leaves no file; the bundle and health."""
+"""Models as files: what is valid works, all else is refused in a sentence and leaves no file; and the bundle."""
 
 import asyncio
 import gzip
@@ -192,10 +192,3 @@ def test_a_browser_keeps_the_bundle_until_it_changes(client: TestClient) -> None
         assert "immutable" in answer.headers["cache-control"]
     for name in ("x", "app.js.map", "..%2fapp.py", "%2e%2e/app.py"):
         assert client.get(f"/dist/{name}").status_code == 404
-
-
-def test_health_counts_trainings_and_requests(client: TestClient) -> None:
-    answer = client.get("/health").json()
-    assert (answer["status"], answer["checkpoints"]) == ("ok", ["classroom", "toy"])
-    assert answer["queue"] == {"working": 0, "waiting": 0}
-    assert answer["training"] == {"running": 0, "waiting": 0}

@@ -278,22 +278,15 @@ async def test_another_address_gets_a_place_of_the_one_that_has_all(
 
 
 @async_test
-async def test_an_address_that_fills_the_queue_waits_behind_itself(
-    store: ModelStore, workers: list[FakeWorker]
-) -> None:
-    """However many sessions it says it has."""
-    queue = queue_of(store, queue_size=3)
-    noisy = [Listener(queue.train(JOB, of(session))) for session in ("s", "t", "", "u")]
-    await noisy[3].hears(3)
-    with pytest.raises(BusyError):
-        await anext(queue.train(JOB, of("v")))
+async def test_one_that_gives_way_to_another_address_is_told(store: ModelStore, workers: list[FakeWorker]) -> None:
+    queue = queue_of(store, queue_size=2)
+    first, _ = await working(queue, workers, of("s"))
+    waits, gives_way = (Listener(queue.train(JOB, of(session))) for session in ("t", ""))
+    await gives_way.hears(2)
     other = Listener(queue.train(JOB, of("a", "8.8.8.8")))
     await other.hears(1)
-    assert (await noisy[3].hears(3, "error"))["message"]["key"] == "train.crowded"
-    await noisy[1].hears(1, 2)
-    await noisy[0].leaves()
-    await other.hears(1, "run")
-    for client in (*noisy, other):
+    assert (await gives_way.hears(2, "error"))["message"]["key"] == "train.crowded"
+    for client in (first, waits, other):
         await client.leaves()
     await assert_nothing_left(queue, store, workers)
 
