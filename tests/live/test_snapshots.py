@@ -51,9 +51,9 @@ def test_due_steps_lie_between_first_and_last_and_are_limited(steps: int) -> Non
     assert all(0 < step < steps for step in taken.due)
     assert len(taken.due) == min(MAX_SNAPSHOTS, steps + 1) - 2  # besides the first and the last
     runs = (taken.first.free, taken.first.forced)
-    weights: int = sum(m.weights.size for run in runs for kind in KINDS for m in run.attention.of(kind))
+    sizes: list[int] = [m.weights.size for run in runs for kind in KINDS for m in run.attention.of(kind)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "MAX_WEIGHTS", 10 * weights)  # large maps have few
+        patch.setattr(module, "MAX_WEIGHTS", 10 * sum(sizes))  # large maps have few
         assert len(recorder(steps).due) == min(10, steps + 1) - 2
 
 
