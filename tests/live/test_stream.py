@@ -39,7 +39,8 @@ LIVE, DEFERRED = 1e9, -1.0  # shares: every due snapshot is taken at its step, o
 
 
 def job(corpus: str = "own", /, **changes: Any) -> Job:
-    return test_plan.job(test_plan.question(corpus, **(TINY | changes)))
+    """A job that a busy machine may take long for."""
+    return replace(test_plan.job(test_plan.question(corpus, **(TINY | changes))), seconds=10**6)
 
 
 def watched(job: Job, file: Path, stopped: Callable[[], bool] = lambda: False) -> list[dict[str, Any]]:
