@@ -32,7 +32,6 @@ def test_only_a_taken_port_is_said_to_be_taken(monkeypatch: pytest.MonkeyPatch) 
             SystemExit, match=f"^GRADIO_SERVER_PORT={port} cannot be used: another program has that port$"
         ):
             listening()
-    listening().close()
     monkeypatch.setenv("GRADIO_SERVER_NAME", "192.0.2.1")  # an address of nobody's
     with pytest.raises(SystemExit, match="assign"):
         listening()

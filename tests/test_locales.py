@@ -3,18 +3,16 @@
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from transformer import SentenceError, Translator, Vocabulary
-from transformer.messages import Message, MessageError, Words, formatted
-from transformer.web.api.translate import surprise, translate
+from transformer import Vocabulary
+from transformer.messages import Message, Words, formatted
 from transformer.web.page import opening
-from transformer.web.schema import SurpriseRequest, TranslateRequest
 
 ROOT = Path(__file__).parent.parent
 LOCALES = ROOT / "assets/locales"
@@ -119,46 +117,6 @@ def test_every_character_belongs_to_its_script(language: str, script: str) -> No
 # ---- what the library says ----
 
 
-def refusal(checkpoint: str, sentence: str) -> Callable[[], Message]:
-    def refuse() -> Message:
-        with pytest.raises(SentenceError) as error:
-            Translator.load(checkpoint, device="cpu").translate(sentence)
-        assert str(error.value) == str(error.value.message)
-        return error.value.message
-
-    return refuse
-
-
-def refused(ask: Callable[[], object]) -> Message:
-    """A message as the page gets it, read back."""
-    with pytest.raises(MessageError) as error:
-        ask()
-    told = error.value.message.for_page()
-    values = {name: Words(**each) if isinstance(each, dict) else each for name, each in told["values"].items()}
-    found = Message(told["key"], values)
-    assert str(found) == told["english"]
-    return found
-
-
-SAID: dict[str, Callable[[], Message]] = {
-    "error.invisible": refusal("toy", "ich \u202emöchte"),
-    "error.empty": refusal("classroom", " ... "),
-    "error.unknown": refusal("toy", "ich trinke wasser"),
-    "error.unknown_near": refusal("classroom", "Heute habe ich ein Bier getrunkn"),
-    "error.too_long": refusal("toy", "x" * 10_000),
-    "error.too_many_words": refusal("toy", "ein " * 50),
-    "error.no_held_out": lambda: refused(lambda: surprise(SurpriseRequest(checkpoint="toy"))),
-    "error.no_checkpoint": lambda: refused(lambda: translate(TranslateRequest(sentence="ich", checkpoint="nonesuch"))),
-}
-
-
-@pytest.mark.parametrize("key", SAID)
-def test_a_sentence_of_the_library_is_in_the_catalogue(key: str) -> None:
-    message = SAID[key]()
-    assert message.key == key
-    assert set(message.values) == places(EN[key])
-
-
 def test_a_list_that_is_cut_short_says_so() -> None:
     known = Vocabulary(("P", *(f"w{i}" for i in range(30)))).some_words(3)
     assert str(Message("error.empty", {"known": known})).endswith("w0, w1, w2 and 27 more.")
@@ -187,7 +145,6 @@ def test_every_sentence_of_the_library_is_in_the_catalogue() -> None:
     said = messages()
     assert len(said) > 50
     assert said <= set(EN)
-    assert SAID.keys() <= said
 
 
 # ---- what the page says ----

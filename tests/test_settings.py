@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from transformer.live.limits import Limits, variable
+from transformer.live.limits import Limits
 from transformer.settings import Variable, from_environment, variables
 from transformer.web.settings import Settings, settings
 
@@ -57,7 +57,3 @@ def test_a_space_has_one_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.__wrapped__().proxies == 1
     monkeypatch.setenv("TRANSFORMER_PROXIES", "2")
     assert settings.__wrapped__().proxies == 2
-
-
-def test_a_limit_knows_its_variable() -> None:
-    assert variable("seconds") == "TRANSFORMER_TRAIN_SECONDS"

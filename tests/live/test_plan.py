@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from transformer import Transformer, TransformerConfig, Vocabulary
+from transformer import TransformerConfig, Vocabulary
 from transformer.data import TOY, encode_pairs, hold_out
 from transformer.data.vocabulary import SentenceError
 from transformer.inference.translator import MAX_CHARACTERS
@@ -98,7 +98,10 @@ def test_the_defaults_become_a_complete_job_that_survives_json(corpus: str, tied
     assert len(found.reference.split()) < batch.target_length
     assert (found.source_words == found.target_words) is tied
     TrainingConfig(**found.training)
-    validate_field_types(TransformerConfig(**found.model))
+    config = TransformerConfig(**found.model)
+    validate_field_types(config)
+    assert (config.src_vocab_size, config.tgt_vocab_size) == (len(source), len(target))
+    assert (config.final_norm, job(question(corpus, norm_first=True)).model["final_norm"]) == ("none", "both")
     line = found.to_json()
     json.loads(line, parse_constant=pytest.fail)
     assert (len(line.splitlines()), Job.from_json(line)) == (1, found)
@@ -112,40 +115,13 @@ def test_the_papers_network_can_be_trained_on_the_toy() -> None:
     assert TransformerConfig(**found.job.model) == base
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"tie_weights": True},
-        {"positional_encoding": False, "dropout": 0.0},
-        {"d_model": 6, "n_heads": 3, "d_ff": 5, "layers": 2, "tie_weights": True, "norm_first": True},
-        {"d_model": 2, "n_heads": 1, "d_ff": 1, "layers": 1},
-    ],
-)
-def test_the_parameters_are_counted_as_in_the_built_network(changes: dict[str, Any]) -> None:
-    for corpus in CORPUS_NAMES:
-        found = plan(question(corpus, **changes), LIMITS)
-        config = TransformerConfig(**found.job.model)
-        assert found.parameters == sum(values.numel() for values in Transformer(config).parameters())
-        vocabularies = len(found.corpus.src_vocab), len(found.corpus.tgt_vocab)
-        assert vocabularies == (config.src_vocab_size, config.tgt_vocab_size)
-        assert config.final_norm == ("both" if changes.get("norm_first") else "none")
-
-
-@pytest.mark.parametrize("share", [0, 0.1, 0.5])
-def test_the_held_out_share_is_not_trained_on(share: float) -> None:
-    asked = question("own", held_out=share, seed=3)
-    asked["pairs"] = [[f"wort{i}", f"word{i}"] for i in range(20)]
-    found = plan(asked, LIMITS)
-    pairs, held_out = found.job.pairs, found.job.held_out
-    assert found.parts == (len(pairs), len(held_out)) == (20 - 20 * share, 20 * share)
-    assert {*pairs, *held_out} == {(f"wort{i}", f"word{i}") for i in range(20)}
-    assert (pairs, held_out) == hold_out(found.corpus.pairs, share, 3)
+def test_the_held_out_share_is_not_trained_on() -> None:
+    pairs = [[f"wort{i}", f"word{i}"] for i in range(20)]
+    found = plan(question("own", held_out=0.1, seed=3) | {"pairs": pairs}, LIMITS)
+    assert found.parts == (len(found.job.pairs), len(found.job.held_out)) == (18, 2)
+    assert (found.job.pairs, found.job.held_out) == hold_out(found.corpus.pairs, 0.1, 3)
     assert {f"wort{i}" for i in range(20)} <= {*found.job.source_words}
-
-
-def test_a_single_pair_is_never_held_out() -> None:
-    found = job(question("own", held_out=0.5) | {"pairs": [["ja", "yes"]]})
-    assert (found.pairs, found.held_out) == ((("ja", "yes"),), ())
+    assert job(question("own", held_out=0.5) | {"pairs": [["ja", "yes"]]}).held_out == ()  # of a single pair
 
 
 def test_trainings_share_the_processors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,10 +137,6 @@ def test_the_estimates_grow_with_the_work() -> None:
     assert wide.bytes > longer.bytes == small.bytes > 4 * small.parameters
     assert plan(question(batch_size=2), LIMITS).seconds == small.seconds  # the corpus has two pairs
     assert plan(question(batch_size=1), LIMITS).seconds < small.seconds
-    most = {field: ends[1] for field, ends in WHOLE.items()}
-    largest = plan(question(**most), LIMITS)
-    assert sorted(fields(largest)) == ["batch_size", "batch_size", "d_model", "n_heads", "steps"]
-    assert all(math.isfinite(value or math.nan) for value in (largest.parameters, largest.bytes, largest.seconds))
 
 
 # The watched sentence
@@ -250,13 +222,6 @@ def test_a_missing_or_invalid_value_is_a_problem_of_its_field(field: str) -> Non
         assert field not in {each.field for each in found_at_end if each.message.key in ("plan.integer", "plan.number")}
 
 
-@pytest.mark.parametrize("part", ["model", "training"])
-def test_every_setting_of_a_missing_part_is_named(part: str) -> None:
-    missing: list[Any] = [None, [], "x", 5, {}]
-    for value in missing:
-        assert set(fields(plan(question() | {part: value}, LIMITS))) == DEFAULTS["toy"][part].keys()
-
-
 def test_all_problems_are_found_at_once() -> None:
     asked = question(name="", steps=0, watch="wasser", dropout=2, d_model=9, n_heads=2)
     assert sorted(fields(plan(asked, LIMITS))) == ["dropout", "n_heads", "name", "steps", "watch"]
@@ -327,28 +292,13 @@ def test_a_network_whose_maps_are_too_many_to_show_is_refused() -> None:
 
 
 def test_bad_pairs_are_a_problem_of_pairs() -> None:
-    unusable: list[Any] = [None, [], {}, "", 5, [[]], [["", ""]], [None], [["a"]], [["a", "b", "c"]], [["a", 5]]]
+    unusable: list[Any] = [None, [], 5, [["", ""]], [["a", 5]]]  # data/test_uploaded_pairs.py has all of them
     for pairs in unusable:
         found = plan(question("own") | {"pairs": pairs}, LIMITS)
         assert fields(found) == ["pairs"]
         assert (found.corpus, found.parameters, found.parts, found.watch) == (None, None, None, "")
-    for row in (["a"], ["a", "\0"], ["...", "b"], ["a", ""], ["a " * 61, "b"], ["a" * 501, "b"]):
-        assert problem(question("own") | {"pairs": [*OWN, row]}).field == "pairs"
+    assert problem(question("own") | {"pairs": [*OWN, ["a"]]}).field == "pairs"
     assert job(question() | {"pairs": "ignored"}).corpus == "toy"
-
-
-@given(
-    st.lists(st.lists(st.text(alphabet='aß.!? ΐİﬁ…"é', max_size=12), min_size=2, max_size=2), max_size=4),
-    st.booleans(),
-    st.sampled_from([0, 0.5]),
-)
-@example([["ß" * 500, "ﬃ" * 500]], False, 0)
-def test_any_rows_become_a_job_or_a_problem(rows: list[list[str]], tied: bool, share: float) -> None:
-    found = plan(question("own", tie_weights=tied, held_out=share) | {"pairs": rows}, LIMITS)
-    if fields(found) == []:
-        assert Job.from_json(found.job.to_json()) == found.job
-        assert len(found.job.pairs) + len(found.job.held_out) == len([row for row in rows if any(map(str.strip, row))])
-        TransformerConfig(**found.job.model)
 
 
 # Any request

@@ -94,7 +94,7 @@ def niceness(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return calls
 
 
-@pytest.mark.parametrize("line", ["stop\n", "\n", ""])
+@pytest.mark.parametrize("line", ["stop\n", ""])
 def test_any_line_or_the_end_of_input_stops_it(
     line: str,
     niceness: list[int],

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from transformer import Recorder, Transformer, TransformerConfig, Translator
+from transformer import Transformer, TransformerConfig, Translator
 from transformer.data import Batch
-from transformer.training import Evaluation, Progress, TrainingConfig, evaluate, seeded_model, train
+from transformer.training import Progress, TrainingConfig, evaluate, seeded_model, train
 from transformer.training.__main__ import main
 
 from ..networks import SIZES, network, padded
@@ -45,16 +45,15 @@ def trained(data: Batch, seed: int = 0, **fields: Any) -> tuple[dict[str, Tensor
 # The generator
 
 
-def test_the_same_seed_gives_the_same_weights_bit_for_bit(toy_data: Batch) -> None:
-    (one, progress), (two, same_progress) = trained(toy_data), trained(toy_data)
-    assert progress == same_progress
-    assert all(torch.equal(one[name], two[name]) for name in one)
-
-
 def test_the_seed_determines_the_weights_and_the_dropout(toy_data: Batch) -> None:
-    assert abs(trained(toy_data, seed=0)[1][0].loss - trained(toy_data, seed=1)[1][0].loss) > 1e-3
-    same_start = [next(train(learner(0), toy_data, TrainingConfig(seed=seed))).loss for seed in (0, 1)]
-    assert abs(same_start[0] - same_start[1]) > 1e-3  # dropout
+    """Of ten steps one differs by more than rounding, whatever is drawn."""
+
+    def losses(start: int, seed: int) -> Tensor:
+        return torch.tensor([each.loss for each in train(learner(start), toy_data, TrainingConfig(10, seed=seed))])
+
+    one = losses(0, 0)
+    assert (one - losses(1, 0)).abs().max() > 1e-3
+    assert (one - losses(0, 1)).abs().max() > 1e-3  # dropout
 
 
 def test_steps_count_from_1_and_the_first_loss_is_that_of_a_uniform_guess(toy_data: Batch) -> None:
@@ -121,7 +120,7 @@ def test_one_cycle_has_one_peak_and_never_exceeds_the_learning_rate(steps: int, 
         assert 0.1 * steps <= peak + 1 <= 0.2 * steps
 
 
-def test_stopping_early_leaves_the_model_of_that_step(toy_data: Batch) -> None:
+def test_the_same_seed_gives_the_same_weights_bit_for_bit_wherever_a_training_is_stopped(toy_data: Batch) -> None:
     stopped = learner()
     progress = list(itertools.islice(train(stopped, toy_data, TrainingConfig(steps=1000)), 4))
     weights, whole = trained(toy_data)
@@ -189,21 +188,6 @@ def test_a_corpus_of_one_batch_keeps_its_order_and_padding(toy_data: Batch) -> N
     assert read == [toy_data.src.tolist()] * 3
 
 
-@pytest.mark.slow
-def test_a_probe_observes_and_changes_training(toy_data: Batch) -> None:
-    recorder = Recorder()
-    list(train(learner(), toy_data, TrainingConfig(steps=3), probe=recorder))
-    assert [logits.shape for logits in recorder.values["logits"]] == [(2, 6, 9)] * 3
-
-    def blind(name: str, value: Tensor) -> Tensor:
-        return value * 0 if name.endswith("cross_attention.weights") else value
-
-    model, config = learner(dropout=0.0), TrainingConfig(steps=60, learning_rate=1e-2)
-    *_, last = train(model, toy_data, config, probe=blind)
-    assert last.loss == pytest.approx(math.log(2) / 6, abs=0.05)  # without the source, 2 of 12 words are a guess
-    assert model.decoder.layers[0].cross_attn.v_proj.weight.grad.count_nonzero() == 0
-
-
 POSITIVE = ("steps", "batch_size", "warmup_steps", "learning_rate", "clip_norm")
 INVALID: list[tuple[str, Any]] = [(name, value) for name in POSITIVE for value in (0, -1, math.nan)]
 INVALID += [("label_smoothing", 1.0), ("label_smoothing", -0.1), ("schedule", "cosine"), ("precision", "int8")]
@@ -243,29 +227,18 @@ def test_the_shipped_toy_scores_perfectly(toy: Translator, toy_data: Batch) -> N
     assert misled.token_accuracy < misled.exact_match == 1  # decoding does not read the decoder input
 
 
-def test_an_untrained_model_scores_a_guess_and_keeps_its_mode(toy_data: Batch) -> None:
-    model = learner().train()
-    score = evaluate(model, toy_data, start_id=6, end_id=7)
-    assert score.loss == pytest.approx(math.log(9), abs=0.7)
-    assert score.token_accuracy < 1
-    assert score.exact_match == 0
-    assert model.training
-
-
 @pytest.mark.parametrize("batch_size", [1, 2])
 def test_scores_are_means_over_words_without_padding(batch_size: int) -> None:
-    model = network()
+    model = network(max_len=PADDED.tgt_out.size(1)).train()
     score = evaluate(model, PADDED, 11, 12, batch_size)
+    assert model.training  # as before
+    assert score.exact_match == 0
+    model.eval()
     log_p, words = model(PADDED.src, PADDED.tgt_in).logits.log_softmax(-1), PADDED.tgt_out != 0
     assert score.loss == pytest.approx(
         -log_p.gather(-1, PADDED.tgt_out[..., None])[..., 0][words].mean().item(), rel=1e-4
     )
     assert score.token_accuracy == pytest.approx((log_p.argmax(-1) == PADDED.tgt_out)[words].float().mean().item())
-
-
-def test_sentences_of_the_maximum_length_can_be_scored() -> None:
-    score = evaluate(network(max_len=PADDED.tgt_out.size(1)), PADDED, 11, 12)
-    assert isinstance(score, Evaluation)
 
 
 # The command

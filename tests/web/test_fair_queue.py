@@ -20,10 +20,6 @@ def joined(queue: FairQueue, *names: str) -> dict[Ticket, str]:
     return {queue.join(client(name)): name for name in names}
 
 
-def at_work(queue: FairQueue, tickets: dict[Ticket, str]) -> list[str]:
-    return [name for ticket, name in tickets.items() if has_turn(ticket) and not queue.place(ticket)]
-
-
 def has_turn(ticket: Ticket) -> bool:
     return ticket.turn.done() and not ticket.turn.cancelled() and not ticket.turn.exception()
 
@@ -96,7 +92,7 @@ async def test_a_full_queue_drops_the_last_of_the_largest_holder() -> None:
 async def test_an_address_has_a_limited_number_of_turns_at_a_time() -> None:
     queue = FairQueue(3, 10, per_address=2)
     tickets = joined(queue, "a1", "a2", "a3", "b1")
-    assert at_work(queue, tickets) == ["a1", "a2", "b1"]
+    assert [name for ticket, name in tickets.items() if has_turn(ticket)] == ["a1", "a2", "b1"]
     queue.leave([*tickets][3])
     assert queue.counts() == {"working": 2, "waiting": 1}
     queue.leave(next(iter(tickets)))

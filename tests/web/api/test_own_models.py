@@ -1,7 +1,5 @@
 """A visit's own model is shown as the shipped ones are; when it is gone it is gone, and no visit hears of another's."""
 
-import csv
-import io
 import json
 import sys
 from collections.abc import Iterator
@@ -23,8 +21,9 @@ from transformer.web.api import decoding, downloads, mistakes, translate, what_i
 from transformer.web.api import models as api_models
 from transformer.web.client import Client
 from transformer.web.sessions import models
-from transformer.web.sessions.model_store import OWN_MODEL_PREFIX, ModelStore
+from transformer.web.sessions.model_store import ModelStore
 
+from ...models import TRAINING
 from ...networks import network
 from .endpoints import OF_MODELS, Answer, Function, as_sent, ask
 from .test_endpoints import refused
@@ -157,27 +156,17 @@ def test_a_large_model_reads_fewer_held_out_sentences(monkeypatch: pytest.Monkey
 # What is taken home
 
 
-def test_a_table_has_no_formula_in_it(key: str) -> None:
-    answer = asked(downloads.weights_csv, key, "=1+1 Danke")
-    assert answer["name"] == "Mein Modell-attention.csv"
-    rows = list(csv.DictReader(io.StringIO(answer["text"])))
-    assert {cell for row in rows for cell in row.values() if cell[:1] in "=+-@"} == set()
-    assert {"'=1+1", "Danke"} <= {row["key_token"] for row in rows}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("carried", [True, False])
-def test_a_notebook_carries_its_model_or_runs_beside_its_file(
-    key: str, store: ModelStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, carried: bool
+def test_a_notebook_runs_beside_the_file_of_a_model_that_it_cannot_carry(
+    key: str, store: ModelStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not carried:
-        monkeypatch.setattr("transformer.analysis.notebook.MAX_CARRIED", 1000)
-        (tmp_path / "Mein-Modell.safetensors").write_bytes(store.find(key).file.read_bytes())
+    monkeypatch.setattr("transformer.analysis.notebook.MAX_CARRIED", 1000)
+    (tmp_path / "Mein-Modell.safetensors").write_bytes(store.find(key).file.read_bytes())
     answer = asked(downloads.notebook, key)
     assert answer["name"] == "Mein Modell-attention.ipynb"
     assert key not in answer["text"]
     cells = json.loads(answer["text"])["cells"]
-    assert ("Put the model's file beside" in cells[0]["source"]) is not carried
+    assert "Put the model's file beside" in cells[0]["source"]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.path", [*sys.path])
     space: dict[str, Any] = {}
@@ -188,14 +177,18 @@ def test_a_notebook_carries_its_model_or_runs_beside_its_file(
     assert len(space["checks"]) == 4
 
 
+def test_provenance_names_pairs_steps_and_the_settings_that_had_an_effect(store: ModelStore) -> None:
+    training = TRAINING | {"steps_taken": 2, "schedule": "warmup", "warmup_steps": 1}  # which has its own rate
+    sent = ask(downloads.provenance, {"checkpoint": stored(store, replace(own(), training=training))})
+    assert (sent["checkpoint"], sent["command"], sent["seed"]) == ("Mein Modell", None, TRAINING["seed"])
+    assert (sent["trained"]["pairs"], sent["trained"]["steps"]) == (3, 2)
+    found = sent["trained"]["settings"]
+    assert found.items() >= {"d_model": 16, "n_heads": 2, "layers": 1, "schedule": "warmup", "warmup_steps": 1}.items()
+    assert "learning_rate" not in found
+    assert ask(downloads.provenance, {"checkpoint": "toy"})["trained"] is None
+
+
 # Gone, and other visits'
-
-
-@pytest.mark.parametrize("name", ["", "x", "../toy", "\0", "x" * 5000])
-def test_a_key_that_never_was_is_gone_too(store: ModelStore, name: str) -> None:
-    assert shown(OWN_MODEL_PREFIX + name) == "error.model_gone"
-    for handler in OWN:
-        assert refused(asked(handler, OWN_MODEL_PREFIX + name), "error.model_gone")
 
 
 def test_no_answer_has_another_visits_key_or_words_in_it(store: ModelStore) -> None:

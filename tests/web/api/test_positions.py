@@ -16,7 +16,6 @@ from .endpoints import BEER, ask
     [
         (201, 64, "field.most", {"field": "length", "bound": 200}),
         (50, 1025, "field.most", {"field": "d_model", "bound": 1024}),
-        (True, 4, "field.integer", {"field": "length"}),
     ],
 )
 def test_the_size_of_an_encoding_is_bounded(length: Any, d_model: int, key: str, values: dict[str, Any]) -> None:

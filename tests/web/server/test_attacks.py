@@ -7,25 +7,15 @@ from typing import Any
 import pytest
 
 from tests.benchmarks import attack
-from tests.benchmarks.attack import (
-    HONEST,
-    ROWS,
-    WRITTEN,
-    Row,
-    big_file,
-    honest,
-    shuffled_sentences,
-    under_attack,
-)
+from tests.benchmarks.attack import ROWS, WRITTEN, Row, big_file, honest, under_attack
 from tests.browser.conftest import Server
-from tests.visitors import Connection, Visitor, problem, sentences
-from tests.web.loop import in_a_loop, until
+from tests.visitors import sentences
+from tests.web.loop import in_a_loop
 from tests.web.nginx import MISSING, PROGRAM, nginx_before
 
 pytestmark = pytest.mark.slow
 SECONDS = 0.5
 SHORT = [row for row in ROWS if row.number not in ("7", "13")]  # the others take minutes, or a server
-SHUFFLED = next(row for row in ROWS if row.attack is shuffled_sentences)
 
 
 @pytest.fixture(scope="module")
@@ -71,18 +61,3 @@ def test_an_honest_visitor_is_served_during_an_attack(
     assert max(translation, health) < math.inf  # none is refused
     assert not problem
     assert not row.refused or not answers[200]
-
-
-def test_a_visitor_does_not_wait_for_the_backlog_of_a_stranger(server: Server) -> None:
-    visitor = Visitor(1, ("",))
-
-    async def overtaken() -> int:
-        """The answers that the stranger gets while an honest request waits."""
-        await until(lambda: answers[200] >= 3)
-        async with Connection(server.port, HONEST) as connection:
-            before = answers[200]
-            assert not problem(await connection.ask(visitor.translate()))
-            return answers[200] - before
-
-    with under_attack(SHUFFLED, server.port) as answers:
-        assert in_a_loop(overtaken()) < 30  # of 120: one at work, and what is answered until the request is read

@@ -42,7 +42,7 @@ class Site:
 
     def visitor(self, address: str) -> httpx.Client:
         """Somebody with a browser, and so with cookies."""
-        transport = httpx.HTTPTransport(local_address=address)
+        transport = httpx.HTTPTransport(local_address=address, verify=False)  # to read certificates takes longest
         client = httpx.Client(base_url=self.url, timeout=120, trust_env=False, transport=transport)
         client.get("health")  # brings the cookie
         return client
@@ -81,7 +81,7 @@ def test_a_visitor_stays_on_a_replica(site: Site, model: bytes) -> None:
     path = uploaded(visitor, model)
     assert {visitor.get(path).status_code for _ in range(20)} == {200}
     assert sorted(httpx.get(server.url + path, trust_env=False).status_code for server in site.servers) == [200, 404]
-    others = {site.visitor(STICKY).get(path).status_code for _ in range(40)}
+    others = {site.visitor(STICKY).get(path).status_code for _ in range(20)}
     assert others == {200, 404}
 
 
@@ -113,7 +113,7 @@ def test_a_class_has_its_teacher_and_its_phones_on_different_replicas(site: Site
                 pass
             vote = {"student": f"{n}", "question": question["id"], "round": 0, "choice": n % 2}
             # Without the cookies of the class every request may come to any replica.
-            answer = httpx.post(f"{site.url}api/vote", json=code | vote, timeout=60, trust_env=False)
+            answer = httpx.post(f"{site.url}api/vote", json=code | vote, timeout=60, trust_env=False, verify=False)
             assert answer.status_code == 200
         while not (shown := next(projector)["question"]) or shown["answered"] < len(phones):
             pass
@@ -171,10 +171,14 @@ def test_thirty_pages_may_load_at_once_but_an_address_may_not_ask_for_ever(site:
     assert site.visitor(HONEST).get("health").status_code == 200
 
 
-def test_a_visitor_goes_on_when_a_replica_ends(site: Site) -> None:
+def test_a_visitor_and_a_class_go_on_when_a_replica_is_killed(site: Site) -> None:
     visitors = [site.visitor(HONEST) for _ in range(10)]
-    site.servers[0].kill()
+    on_the_first = httpx.Client(base_url=site.servers[0].url, timeout=120, trust_env=False)
+    opened = on_the_first.post("api/open_class", json={"page": "http://x/"}).json()
+    lead = {"code": opened["code"], "secret": opened["secret"]}
+    assert on_the_first.post("api/lead_class", json=lead | {"do": "show", "place": "?tab=lesson"}).json() is None
+    site.servers[0].kill()  # at once after its last answer
     for visitor in visitors:
         assert visitor.get("health").status_code == 200
-        answer = visitor.post("api/lead_class", json={"code": "ACDE", "secret": "guess", "do": "end"})
-        assert answer.json()["error"]["key"] == "room.unknown"
+    with visitors[0].stream("POST", "api/follow_class", json=lead) as events:
+        assert json.loads(next(events.iter_lines()))["place"] == "?tab=lesson"

@@ -2,15 +2,16 @@
 
 import multiprocessing
 import os
+import signal
+import socket
 import sqlite3
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 
 from transformer.web.sessions import class_store as module
-from transformer.web.sessions.class_store import ClassStore, SqliteStore, class_store
+from transformer.web.sessions.class_store import SqliteStore, class_store
 
 from .conftest import OpenStore
 
@@ -106,30 +107,35 @@ def test_a_file_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert store.write("ACDE", {"place": "b"})
 
 
-def _count(folder: str, name: str) -> None:
+def _vote_and_die(folder: str, name: str) -> None:
     store = class_store(folder)
+    store.write("ACDE", {}, is_new=True)  # one of them makes it
     for n in range(20):
-        assert store.write("ACDE", {f"vote 0 0 {name}{n}": "1 0"}) or store.write("ACDE", {}, is_new=True)
+        assert store.write("ACDE", {f"vote 0 0 {name}{n}": "1 0"})
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.slow
-def test_processes_that_start_at_once_share_the_file(tmp_path: Path) -> None:
+def test_processes_that_start_at_once_share_the_file_and_what_they_wrote_survives_their_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE_SECONDS", 60)  # the machine may be busy with other tests
     context = multiprocessing.get_context("fork")
-    processes = [context.Process(target=_count, args=(str(tmp_path), f"{n}-")) for n in range(6)]
+    processes = [context.Process(target=_vote_and_die, args=(str(tmp_path), f"{n}-")) for n in range(6)]
     for each in processes:
         each.start()
     for each in processes:
         each.join()
-    assert [each.exitcode for each in processes] == [0] * 6
+    assert [each.exitcode for each in processes] == [-signal.SIGKILL] * 6
     (_, fields) = class_store(str(tmp_path)).read({})["ACDE"]
-    assert len(fields) >= 6 * 20 - 6  # each may have found nothing at first
+    assert len(fields) == 6 * 20
     assert [file.name for file in tmp_path.glob("*.broken")] == []
 
 
-def test_a_redis_that_does_not_answer_fails_soon() -> None:
+def test_a_redis_that_does_not_answer_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("redis", reason="the package redis is not installed")
-    store: ClassStore = class_store("redis://127.0.0.1:1/0")
-    began = time.monotonic()
-    with pytest.raises(store.errors):
-        store.read({})
-    assert time.monotonic() < began + 10
+    monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        store = class_store(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
+        with pytest.raises(store.errors):
+            store.read({})

@@ -7,12 +7,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from transformer.data import CORPORA
 from transformer.live.limits import Limits
 from transformer.storage.portable import PortableModel, save_portable
 from transformer.web.client import Client
@@ -26,13 +24,12 @@ from transformer.web.sessions.model_store import (
     ModelStore,
     ModelStoreFullError,
     StoredModel,
-    file_name,
     is_own_model,
 )
 
 from ...models import of_pairs, packed
 from ..loop import in_a_loop, until
-from .clock import Clock
+from .conftest import Clock
 
 PORTABLE = packed()
 NUMBERS = itertools.count()
@@ -214,26 +211,6 @@ def test_a_model_that_is_not_used_expires(store: ModelStore, clock: Clock) -> No
     assert kept(put(store), two) == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("name", "file"),
-    [
-        ("Bert und Otto", "Bert-und-Otto"),
-        ("../../x", "x"),
-        ("..", "model"),
-        ("/", "model"),
-        ("", "model"),
-        ("C:\\x", "C-x"),
-        ("\r\nX: y", "X-y"),
-        ('a"b;c=d', "a-b-c-d"),
-        (".bashrc", "bashrc"),
-        ("猫", "猫"),
-        ("<script>{x}%s", "script-x-s"),
-    ],
-)
-def test_a_file_name_has_letters_and_digits_alone(name: str, file: str) -> None:
-    assert file_name(name) == f"{file}.safetensors"
-
-
 def test_a_model_leaves_memory_when_it_is_not_used_and_comes_back(
     store: ModelStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,21 +241,6 @@ def test_a_model_whose_file_is_gone_is_gone(store: ModelStore) -> None:
         store.load(model)
     assert error.value.message.key == "error.model_gone"
     assert store.find(key) is None
-
-
-def test_a_model_has_its_own_pairs_and_the_examples_of_its_corpus(store: ModelStore) -> None:
-    pairs = (("wie geht es ?", "how are you ?"), ("übung !", "exercise !"))
-    plain, tied = replace(PORTABLE, pairs=pairs), replace(packed(tie_weights=True, tgt_vocab_size=11), pairs=pairs)
-    for model, source in ((plain, "wie geht es"), (tied, "wie geht es ?")):  # a shared vocabulary reads marks as words
-        corpus = store.load(find(store, put(store, portable=model))).corpus
-        assert corpus.size == 2
-        assert [example.sentence for example in corpus.examples] == ["wie geht es?", "übung!"]
-        pair = corpus.find(source)
-        assert pair
-        assert pair.target == "how are you ?"
-    shipped = store.load(find(store, put(store, portable=replace(PORTABLE, corpus="classroom")))).corpus
-    assert shipped.examples == CORPORA["classroom"].examples
-    assert shipped.held_out
 
 
 def test_many_threads_lose_nothing_and_leave_nothing(store: ModelStore) -> None:

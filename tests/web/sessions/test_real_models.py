@@ -236,7 +236,7 @@ async def test_what_is_wrong_with_a_download_is_told_by_key(
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)  # between attempts of huggingface_hub
     FAULTS[key](hub)
-    models = RealModels(listed(NAME), MUCH)
+    models = RealModels(listed(NAME), MUCH, clock=lambda: 0.0)
     assert await outcome(models) == f"real.{key}"
     asked = len(hub.asked)
     assert await outcome(models) == f"real.{key}"  # the same request again, a moment later

@@ -1,10 +1,9 @@
 """Trainings share a server: a few at a time, the others in a queue; none leaves a process or a file behind."""
 
 import asyncio
-import itertools
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +13,7 @@ import pytest
 
 from transformer.live.job import Job
 from transformer.live.limits import Limits
+from transformer.storage.portable import save_portable
 from transformer.web.client import Client
 from transformer.web.sessions import models
 from transformer.web.sessions import training_queue as module
@@ -22,21 +22,67 @@ from transformer.web.sessions.shared_run import Event, Events
 from transformer.web.sessions.training_queue import GRACE_SECONDS, BusyError, TrainingQueue, Worker
 
 from ...live.test_stream import job
-from ..loop import TIMEOUT, async_test, in_a_loop, until
-from ..workers import FakeWorker, fake_workers
+from ...models import packed
+from ..loop import TIMEOUT, async_test, until
 
 JOB = job()
 
 
+class FakeWorker:
+    """A process whose events a test decides on."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self.process = SimpleNamespace(poll=lambda: 0 if self.ended else None)
+        self.received: list[str] = []
+        self.seconds: float | None = None  # that its lines are listened to
+        self.file = Path()
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+
+    def train(self, job: Job, file: Path) -> None:
+        assert threading.current_thread() is not threading.main_thread()
+        self.received.append(job.name)
+        self.file = file
+        file.write_bytes(b"half a model")
+
+    def train_mistake(self, mistake: str) -> None:
+        self.received.append(mistake)
+
+    def stop(self) -> None:
+        assert not self.ended
+        self.received.append("stop")
+
+    async def lines(self, seconds: float) -> AsyncGenerator[str]:
+        self.seconds = seconds
+        while (line := await self._lines.get()) is not None:
+            yield line
+
+    def end(self) -> None:
+        self.ended = True
+
+    def write(self, *events: dict[str, Any] | None) -> None:
+        """Events; None is the end of its process."""
+        for event in events:
+            self._lines.put_nowait(None if event is None else json.dumps(event) + "\n")
+
+    def finish(self) -> None:
+        """Write a model, and say so."""
+        save_portable(packed(), self.file)
+        self.write({"event": "trained", "file": str(self.file), "step": 3, "why": "steps"}, None)
+
+
 @pytest.fixture
 def workers(monkeypatch: pytest.MonkeyPatch) -> list[FakeWorker]:
-    return fake_workers(monkeypatch)
+    """All that are started, in their order."""
+    started: list[FakeWorker] = []
 
+    def start() -> FakeWorker:
+        started.append(FakeWorker())
+        return started[-1]
 
-@pytest.fixture
-def _last_session_gives_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first of several that could give way, where chance would decide."""
-    monkeypatch.setattr("random.random", itertools.count().__next__)
+    monkeypatch.setattr(module, "Worker", start)
+    monkeypatch.setattr(module, "HEARTBEAT_SECONDS", TIMEOUT)  # so that a slow machine says no place twice
+    return started
 
 
 @pytest.fixture
@@ -83,6 +129,12 @@ class Listener:
 async def at_work(worker_list: list[FakeWorker], number: int = 0) -> FakeWorker:
     await until(lambda: len(worker_list) > number and worker_list[number].seconds is not None)
     return worker_list[number]
+
+
+async def working(queue: TrainingQueue, workers: list[FakeWorker], who: Client) -> tuple[Listener, FakeWorker]:
+    """A client whose training has begun, and its process: of two that start at once either may be first."""
+    number, client = len(workers), Listener(queue.train(JOB, who))
+    return client, await at_work(workers, number)
 
 
 async def assert_nothing_left(queue: TrainingQueue, store: ModelStore, workers: list[FakeWorker]) -> None:
@@ -157,46 +209,49 @@ async def test_every_failure_is_an_error_and_leaves_nothing(
         await assert_nothing_left(queue, store, workers)
 
 
-@pytest.mark.usefixtures("_last_session_gives_way")
 @async_test
 async def test_a_few_train_at_a_time_and_the_others_hear_their_place(
     store: ModelStore, workers: list[FakeWorker]
 ) -> None:
     queue = queue_of(store, concurrency=2, queue_size=3)
-    clients = [Listener(queue.train(JOB, of(session))) for session in "abcde"]
-    for client, first in zip(clients, ["run", "run", 1, 2, 3], strict=True):
-        await client.hears(first)
-    await at_work(workers, 1)
+    (one, _), (two, second) = [await working(queue, workers, of(session)) for session in "ab"]
+    three, four, five = (Listener(queue.train(JOB, of(session))) for session in "cde")
+    for place, client in enumerate((three, four, five), 1):
+        await client.hears(place)
     assert queue.counts() == {"running": 2, "waiting": 3}
     for session, key in (("a", "train.already"), ("e", "train.already"), ("f", "train.crowded")):
         with pytest.raises(BusyError) as error:
             await anext(queue.train_mistake("rank_collapse", of(session)))
         assert error.value.message.key == key
-    workers[1].write(None)
-    await clients[2].hears(1, "run")
-    await clients[3].hears(2, 1)
-    await clients[4].hears(3, 2)
-    await clients[3].leaves()
-    await clients[4].hears(3, 2, 1)
-    await clients[0].leaves()
-    await clients[4].hears(3, 2, 1, "run")
-    for client in clients:
+    second.write(None)
+    await two.task
+    await three.hears(1, "run")
+    await four.hears(2, 1)
+    await five.hears(3, 2)
+    await four.leaves()
+    await five.hears(3, 2, 1)
+    await one.leaves()
+    await five.hears(3, 2, 1, "run")
+    for client in (three, five):
         await client.leaves()
     await assert_nothing_left(queue, store, workers)
 
 
 @async_test
-async def test_one_that_waits_hears_for_how_long(store: ModelStore, workers: list[FakeWorker]) -> None:
+async def test_one_that_waits_hears_for_how_long(
+    store: ModelStore, workers: list[FakeWorker], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What the running one has left by its own progress, and the estimates of those before; at most the limit."""
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 0.0))
     queue = queue_of(store, seconds=100)
-    queue.pace.seconds = lambda estimate: estimate  # type: ignore[method-assign]
-    first = Listener(queue.train(replace(JOB, estimate=50), of("a", "1.1.1.1")))
-    (await at_work(workers)).write({"event": "progress", "left": 40})
+    monkeypatch.setattr(queue.pace, "seconds", lambda estimate: estimate)
+    first, worker = await working(queue, workers, of("a", "1.1.1.1"))
+    worker.write({"event": "progress", "left": 40})
     await first.hears("run", "progress")
     jobs = [replace(JOB, estimate=estimate) for estimate in (30, 900, 1)]
     others = [Listener(queue.train(job, of(f"b{n}", f"2.2.2.{n}"))) for n, job in enumerate(jobs)]
     await others[-1].hears(3)
-    assert [each.events[0]["seconds"] for each in others] == pytest.approx([40, 70, 170], abs=5)
+    assert [each.events[0]["seconds"] for each in others] == [40, 70, 170]
     for each in (*others, first):
         await each.leaves()
     await assert_nothing_left(queue, store, workers)
@@ -206,46 +261,32 @@ async def test_one_that_waits_hears_for_how_long(store: ModelStore, workers: lis
 async def test_another_address_gets_a_place_of_the_one_that_has_all(
     store: ModelStore, workers: list[FakeWorker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And only another: a class behind one address keeps its places."""
+    """And not one of its own: a class behind one address keeps its places."""
     monkeypatch.setattr(module, "SHARE_SECONDS", 0.01)
     queue = queue_of(store, concurrency=2)
-    classroom = [Listener(queue.train(JOB, of(session))) for session in "abc"]
-    await at_work(workers, 1)
-    await asyncio.sleep(0.05)
-    assert not any("stop" in worker.received for worker in workers)
+    (one, first), (two, second) = [await working(queue, workers, of(session)) for session in "ab"]
+    three = Listener(queue.train(JOB, of("c")))
     other = Listener(queue.train(JOB, of("d", "8.8.8.8")))
-    await until(lambda: workers[0].received == [JOB.name, "stop"])
-    workers[0].finish()
-    await at_work(workers, 2)
+    await until(lambda: "stop" in first.received)
+    assert (first.received, second.received) == ([JOB.name, "stop"], [JOB.name])
+    first.finish()
     await other.hears(1, "run")
-    another = Listener(queue.train(JOB, of("e", "9.9.9.9")))
-    await another.hears(1)
-    await asyncio.sleep(0.05)
-    assert not any("stop" in worker.received for worker in workers[1:])
-    await classroom[0].task
-    assert classroom[0].events[-1]["event"] == "trained"
-    for client in (*classroom[1:], other, another):
+    await one.task
+    assert one.events[-1]["event"] == "trained"
+    for client in (two, three, other):
         await client.leaves()
 
 
-@pytest.mark.usefixtures("_last_session_gives_way")
 @async_test
-async def test_an_address_that_fills_the_queue_waits_behind_itself(
-    store: ModelStore, workers: list[FakeWorker]
-) -> None:
-    """However many sessions it says it has."""
-    queue = queue_of(store, queue_size=3)
-    noisy = [Listener(queue.train(JOB, of(session))) for session in ("s", "t", "", "u")]
-    await noisy[3].hears(3)
-    with pytest.raises(BusyError):
-        await anext(queue.train(JOB, of("v")))
+async def test_one_that_gives_way_to_another_address_is_told(store: ModelStore, workers: list[FakeWorker]) -> None:
+    queue = queue_of(store, queue_size=2)
+    first, _ = await working(queue, workers, of("s"))
+    waits, gives_way = (Listener(queue.train(JOB, of(session))) for session in ("t", ""))
+    await gives_way.hears(2)
     other = Listener(queue.train(JOB, of("a", "8.8.8.8")))
     await other.hears(1)
-    assert (await noisy[3].hears(3, "error"))["message"]["key"] == "train.crowded"
-    await noisy[1].hears(1, 2)
-    await noisy[0].leaves()
-    await other.hears(1, "run")
-    for client in (*noisy, other):
+    assert (await gives_way.hears(2, "error"))["message"]["key"] == "train.crowded"
+    for client in (first, waits, other):
         await client.leaves()
     await assert_nothing_left(queue, store, workers)
 
@@ -368,8 +409,7 @@ async def test_one_process_is_prepared_and_taken_first_if_it_lives(
 async def test_a_mistake_is_trained_once_for_all_who_ask(store: ModelStore, workers: list[FakeWorker]) -> None:
     """Also where the visitor who was first leaves, or is another address; it ends with the last listener."""
     queue = queue_of(store, queue_size=1)
-    training = Listener(queue.train(JOB, of("x")))
-    await training.hears("run")
+    training, _ = await working(queue, workers, of("x"))
     first = Listener(queue.train_mistake("rank_collapse", of("a")))
     await first.hears(1)
     others = [Listener(queue.train_mistake("rank_collapse", of(f"s{i}", f"8.8.8.{i}"))) for i in range(30)]
@@ -404,65 +444,17 @@ async def test_a_mistake_is_trained_once_for_all_who_ask(store: ModelStore, work
     await assert_nothing_left(queue, store, workers)
 
 
-# Processes that echo what they receive
-
-
-@pytest.fixture
-def _echo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = tmp_path / "echo"
-    script.write_text('#!/bin/sh\necho \'{"event": "ready"}\'\nexec cat\n')
-    script.chmod(0o755)
-    monkeypatch.setattr(module, "sys", SimpleNamespace(executable=str(script)))
-
-
-@pytest.mark.usefixtures("_echo")
 @async_test
-async def test_a_worker_reads_a_line_for_each_order(tmp_path: Path) -> None:
-    worker = Worker()
-    worker.train(JOB, tmp_path / "model")
-    worker.stop()
-    lines = worker.lines(TIMEOUT)
-    assert json.loads(await anext(lines)) == {"event": "ready"}
-    order = json.loads(await anext(lines))
-    assert (Job.from_json(order["job"]), order["file"]) == (JOB, str(tmp_path / "model"))
-    assert await anext(lines) == "stop\n"
-    worker.end()
-    assert [line async for line in lines] == []
-    for _ in range(2):  # nor does a dead one mind
-        worker.stop()
-        worker.end()
-    assert worker.process.poll() is not None
-
-
-@async_test
-async def test_a_process_that_is_too_slow_makes_room(store: ModelStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_process_that_is_too_slow_makes_room(
+    store: ModelStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = tmp_path / "silent"
+    silent.write_text("#!/bin/sh\nexec cat > /dev/null\n")
+    silent.chmod(0o755)
+    monkeypatch.setattr(module, "sys", SimpleNamespace(executable=str(silent)))
     monkeypatch.setattr(module, "GRACE_SECONDS", -0.9)
-    monkeypatch.setattr(module, "sys", SimpleNamespace(executable="cat"))
-    monkeypatch.setattr(module, "ON_CPU", "-")
     queue = queue_of(store, seconds=1)
     client = Listener(queue.train(JOB, of("me")))
     await client.task
     assert client.events[-1]["message"]["key"] == "train.died"
     assert queue.counts() == {"running": 0, "waiting": 0}
-
-
-@pytest.mark.slow
-def test_a_real_training_is_stopped_and_its_model_kept(store: ModelStore) -> None:
-    async def test() -> None:
-        queue = queue_of(store)
-        queue.prepare()
-        events: dict[str, Any] = {}
-        async for event in queue.train(job(steps=10_000), of("me")):
-            events[event["event"]] = event
-            if event["event"] == "started":
-                queue.stop(events["run"]["run"])
-        key = events["trained"]["model"]["checkpoint"]
-        found = store.find(key)
-        assert found
-        model = store.load(found)
-        assert events["ended"]["why"] == "stop"
-        assert model.portable.training["steps_taken"] == events["ended"]["step"] < 10_000
-        assert model.translator.translate("Guten Morgen!").checkpoint == key
-        queue.close()
-
-    in_a_loop(test())
