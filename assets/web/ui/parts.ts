@@ -121,3 +121,15 @@ export function onStopKeys(
 export const setUnlessTyped = (input: HTMLInputElement, value: string) => {
   if (document.activeElement !== input) input.value = value;
 };
+
+/** Set what an element contains, unless it contains that already: of a live region, what is set is read aloud. */
+export function setContent(element: Element, ...content: Child[]) {
+  const next = h("div", {}, content);
+  if (next.innerHTML !== element.innerHTML) element.replaceChildren(...next.childNodes);
+}
+
+/** Set the content of an element that is hidden while it has none. */
+export function showContent(element: HTMLElement, ...content: Child[]) {
+  setContent(element, ...content);
+  element.hidden = !element.innerHTML;
+}

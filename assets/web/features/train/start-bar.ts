@@ -6,7 +6,7 @@ import { isTraining, stopTraining, training } from "../../api/training-stream.ts
 import { formatBytes, formatMessage, formatNumber, hasText, language, nodes, t } from "../../state/i18n.ts";
 import { h } from "../../ui/dom.ts";
 import { describeWaiting, formatDuration } from "../../ui/duration.ts";
-import { button } from "../../ui/parts.ts";
+import { button, setContent } from "../../ui/parts.ts";
 import type { Plan } from "./train.ts";
 
 const ESTIMATE_FROM = { steps: 3, ms: 500 }; // before that the time that is left cannot be estimated
@@ -42,7 +42,7 @@ export function startBar(begin: () => void, limit: number) {
       // The Tab key still reaches it and its reasons.
       start.setAttribute("aria-disabled", String(!plan || problems.length > 0));
       stop.textContent = t(training.phase === "waiting" ? "train.leave" : "train.stop");
-      drawReasons(reasons, isRunning ? [] : problems);
+      setContent(reasons, isRunning ? null : problems.map(reasonButton));
       const step = training.points.at(-1)?.[0] ?? 0;
       progress.style.visibility = isRunning ? "visible" : "hidden";
       if (isRunning) progress.value = step / training.span;
@@ -51,19 +51,14 @@ export function startBar(begin: () => void, limit: number) {
   };
 }
 
-function drawReasons(element: Element, problems: Problem[]) {
-  const reasons = problems.map(({ field, message }) => {
-    const why = formatMessage(message);
-    const name = `train.set.${field}`;
-    const text = hasText(name) ? t("train.problem", { name: t(name), why }) : why;
-    return button(null, text, () => showField(field));
-  });
-  const shown = [...element.children].map((each) => each.textContent).join("\n");
-  if (shown === reasons.map((each) => each.textContent).join("\n")) return; // what is new is read aloud
-  element.replaceChildren(...reasons);
+/** Leads to the setting with a problem. */
+function reasonButton({ field, message }: Problem) {
+  const why = formatMessage(message);
+  const name = `train.set.${field}`;
+  const text = hasText(name) ? t("train.problem", { name: t(name), why }) : why;
+  return button(null, text, () => showField(field));
 }
 
-/** Go to the setting with a problem. */
 function showField(field: string) {
   const place = document.querySelector(`[data-field="${field}"]`) ?? document.querySelector("#train-data");
   place?.scrollIntoView({ block: "center" });
@@ -92,6 +87,5 @@ function describeProgress(step: number) {
   return nodes(isEarly ? "train.bar.step" : "train.bar.running", places);
 }
 
-const format = (value: number, options: Intl.NumberFormatOptions) =>
-  new Intl.NumberFormat(language, options).format(value);
-const formatCompact = (value: number) => format(value, { notation: "compact", maximumSignificantDigits: 3 });
+const formatCompact = (value: number) =>
+  new Intl.NumberFormat(language, { notation: "compact", maximumSignificantDigits: 3 }).format(value);

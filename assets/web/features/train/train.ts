@@ -2,8 +2,7 @@
 // training-stream.ts (the training), replay.ts and own-pairs.ts.
 
 import type { Problem, TrainingPlan } from "#schema";
-import type { RequestOf } from "../../api/client.ts";
-import { api, isAborted, reasonOf } from "../../api/client.ts";
+import { api, isAborted, type RequestOf, reasonOf } from "../../api/client.ts";
 import { checkpointFromAddress, models } from "../../api/models.ts";
 import { opening, schema } from "../../api/schema.ts";
 import { readSession, saveOnLeave } from "../../api/session.ts";
@@ -16,11 +15,10 @@ import { changeDetector, isOpen } from "../../ui/parts.ts";
 import { isStill } from "../../ui/theme.ts";
 import { dataCard } from "./data.ts";
 import { liveCard } from "./live.ts";
-
 import { ownModelList } from "./own-models.ts";
 import { ownPairs, teachSentence, unsettledPairs, untranslated } from "./own-pairs.ts";
 import { trainingReplay } from "./replay.ts";
-import { type MessageOf, type Settings, settingRow, trainSettings } from "./settings.ts";
+import { type MessageOf, type Settings, settingRow, textBox, trainSettings } from "./settings.ts";
 import { startBar } from "./start-bar.ts";
 
 /** The server's plan of a training, or why there is none. */
@@ -65,12 +63,12 @@ const isStale = () => planned.question !== JSON.stringify(question());
 
 /** Why it cannot be started: the server's reasons, and rows that the visitor has not decided about. */
 function problems(): Problem[] {
-  const isOwn = chosen.corpus === "own";
-  const [count, sentence] = isOwn ? [unsettledPairs(), untranslated()] : [0, ""];
-  const found = [];
-  if (sentence)
-    found.push({ field: "taught", message: { key: "train.untranslated", values: { sentence }, english: "" } });
-  if (count) found.push({ field: "rows", message: { key: "train.undecided", values: { count }, english: "" } });
+  const found: Problem[] = [];
+  const add = (field: string, key: string, values: object) =>
+    found.push({ field, message: { key, values: { ...values }, english: "" } });
+  const [count, sentence] = chosen.corpus === "own" ? [unsettledPairs(), untranslated()] : [0, ""];
+  if (sentence) add("taught", "train.untranslated", { sentence });
+  if (count) add("rows", "train.undecided", { count });
   return [...found, ...(planned.plan?.problems ?? [])];
 }
 
@@ -113,7 +111,7 @@ export function mount({ element, signal }: View) {
     changed();
   });
   const forms = formCard(defaults, sentences, limits, changed);
-  const data = dataCard({ limits, settings, changed, touched: () => picture.bringToFront("data"), signal });
+  const data = dataCard(limits, settings, changed, () => picture.bringToFront("data"), signal);
   const own = h("section", { class: "card", id: "own-models" }, ownModelList(signal));
   const picture = pictureColumn(data.element, replay.element, own);
   const bar = startBar(begin, limits.seconds);
@@ -274,12 +272,12 @@ function formCard(
   limits: Record<string, number>,
   changed: () => void,
 ) {
-  const form = trainSettings({ settings, changed, presets: () => presets(defaults) });
-  const name = settingRow("name", { length: limits.name }, (text) => {
+  const form = trainSettings(settings, changed, () => presets(defaults));
+  const name = settingRow("name", textBox(limits.name), (text) => {
     chosen.name = text;
     changed();
   });
-  const watch = settingRow("watch", { length: schema.max_sentence }, (text) => {
+  const watch = settingRow("watch", textBox(schema.max_sentence), (text) => {
     chosen.watch[chosen.corpus] = text;
     changed();
   });
