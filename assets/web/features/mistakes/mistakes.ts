@@ -20,6 +20,7 @@ import { state, update } from "../../state/state.ts";
 import { h, replaceKeepingFocus, twoFrames, word } from "../../ui/dom.ts";
 import { describeWaiting, formatDuration } from "../../ui/duration.ts";
 import { fitToScreen } from "../../ui/fit-to-screen.ts";
+import { narrow } from "../../ui/frame.ts";
 import { button, drawInSight, isOpen, link, onStopKeys, setContent } from "../../ui/parts.ts";
 import { lossCurves, outputTokens, revealedMistake, symptomMaps, symptomPlaces } from "./symptoms.ts";
 
@@ -42,7 +43,7 @@ export function mount({ element, signal }: View) {
   for (const name of [readSession(DONE) ?? []].flat()) done.add(name);
   const mistakes: Record<string, MistakeCode> = Object.fromEntries(opening.mistakes.map((each) => [each.name, each]));
   const list = exerciseList(mistakes, open, signal);
-  const head = exerciseHead(move);
+  const head = h("div", { class: "lesson-head" });
   const places = exercisePlaces();
   fitToScreen(places.columns, places.shown, signal);
   let exercise = null as Exercise | null;
@@ -50,7 +51,7 @@ export function mount({ element, signal }: View) {
   function open(name: string) {
     list.foldAway();
     update({ exercise: name });
-    head.title.focus({ preventScroll: true });
+    head.querySelector("h2")?.focus({ preventScroll: true });
   }
   function move(by: 1 | -1) {
     const name = NAMES[NAMES.indexOf(state.exercise) + by];
@@ -66,12 +67,12 @@ export function mount({ element, signal }: View) {
     exercise = showExercise(mistake, places, list.mark);
     const i = NAMES.indexOf(mistake.name);
     const heading = t("mistakes.title", { n: i + 1, of: NAMES.length, title: t(`mistakes.${mistake.name}.title`) });
-    head.draw(mistake, heading);
+    head.replaceChildren(...exerciseHead(mistake, heading, move));
     list.summary.textContent = heading;
     list.mark();
   }
 
-  const article = h("article", { class: "card exercise" }, head.element, places.columns, places.reveal);
+  const article = h("article", { class: "card exercise" }, head, places.columns, places.reveal);
   element.replaceChildren(h("div", { class: "mistakes" }, list.element, article));
   signal.addEventListener("abort", () => exercise?.end());
   drawInSight(element, draw, signal);
@@ -85,7 +86,6 @@ function exerciseList(mistakes: Record<string, MistakeCode>, open: (name: string
   const summary = h("summary");
   const rows = items.map((item) => h("li", {}, item));
   const element = h("details", { class: "card exercises" }, summary, h("ol", {}, rows));
-  const narrow = matchMedia("(width < 900px)");
   const fold = () => {
     element.open = !narrow.matches;
   };
@@ -107,30 +107,25 @@ function exerciseList(mistakes: Record<string, MistakeCode>, open: (name: string
   };
 }
 
-function exerciseHead(move: (by: 1 | -1) => void) {
-  const title = h("h2", { tabindex: -1 });
-  const kind = h("small", { class: "kind" });
-  const back = button("pill", t("mistakes.back"), () => move(-1));
-  const next = button("pill primary", t("mistakes.next"), () => move(1));
-  return {
-    element: h("div", { class: "lesson-head" }, title, kind, h("span", { class: "space" }), back, next),
-    title,
-    draw(mistake: MistakeCode, heading: string) {
-      title.textContent = heading;
-      kind.className = `kind ${mistake.kind}`;
-      kind.textContent = t(`mistakes.kind.${mistake.kind}`);
-      back.disabled = mistake.name === NAMES[0];
-      next.disabled = mistake.name === NAMES.at(-1);
-    },
-  };
+function exerciseHead({ name, kind }: MistakeCode, heading: string, move: (by: 1 | -1) => void) {
+  return [
+    h("h2", { tabindex: -1 }, heading),
+    kindTag(kind),
+    h("span", { class: "space" }),
+    button("pill", t("mistakes.back"), () => move(-1), { disabled: name === NAMES[0] }),
+    button("pill primary", t("mistakes.next"), () => move(1), { disabled: name === NAMES.at(-1) }),
+  ];
 }
+
+/** Whether a mistake is of training or of decoding. */
+const kindTag = (kind: string) => h("small", { class: `kind ${kind}` }, t(`mistakes.kind.${kind}`));
 
 function exerciseItem({ name, kind }: MistakeCode, i: number, open: () => void) {
   const tick = h("span", { "aria-hidden": "true" }, "✓");
   const content = [
     h("span", { class: "count" }, formatNumber(i + 1)),
     h("span", { class: "title" }, t(`mistakes.${name}.title`)),
-    h("small", { class: `kind ${kind}` }, t(`mistakes.kind.${kind}`)),
+    kindTag(kind),
     h("span", { class: "done", hidden: true }, tick, h("span", { class: "visually-hidden" }, t("mistakes.done"))),
   ];
   return button(null, content, open, { value: name });
