@@ -60,7 +60,12 @@ export const kindPicker = () => namedChoice(t("attention.which"), KINDS, "kind",
 /** Draw after every change of the state, and when the element comes into sight: what is hidden has no size. */
 export function drawInSight(element: Element, draw: () => unknown, signal: AbortSignal) {
   subscribe(element, draw);
-  const observer = new IntersectionObserver(() => state.run && draw());
+  onSight(element, () => state.run && draw(), signal);
+}
+
+/** Call `look` when an element comes into sight, or leaves it. */
+export function onSight(element: Element, look: () => unknown, signal: AbortSignal) {
+  const observer = new IntersectionObserver(look);
   observer.observe(element);
   signal.addEventListener("abort", () => observer.disconnect());
 }

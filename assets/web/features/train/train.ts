@@ -11,7 +11,7 @@ import type { OwnModel, View } from "../../api/types.ts";
 import { t } from "../../state/i18n.ts";
 import { state, subscribe } from "../../state/state.ts";
 import { h, namedChoice } from "../../ui/dom.ts";
-import { changeDetector, isOpen } from "../../ui/parts.ts";
+import { changeDetector, isOpen, onSight } from "../../ui/parts.ts";
 import { isStill } from "../../ui/theme.ts";
 import { dataCard } from "./data.ts";
 import { liveCard } from "./live.ts";
@@ -27,6 +27,7 @@ export type Plan = Pick<TrainingPlan, "problems"> & Partial<TrainingPlan>;
 const PAUSE_MS = 250; // after the last change, until the server is asked for a plan of it
 const RETRY_MS = 4000;
 const CORPORA = ["toy", "classroom", "own"];
+const { limits, defaults, sentences } = opening.train as any;
 const SESSION_KEY = "attention-bitte-train";
 
 /** The visitor's choices: one of the corpora, and of each the sentence to watch and the settings. */
@@ -77,47 +78,37 @@ function problems(): Problem[] {
  * @param pairs that are suggested beside it
  */
 export function teach(sentence: string, pairs: [string, string][]) {
-  toTeach = sentence;
+  restore();
   teachSentence(sentence, pairs);
-  document.dispatchEvent(new Event("train:taught"));
-}
-
-/** A sentence that a visitor wants a model to learn, kept until the tab is open. */
-let toTeach = "";
-
-function takeTaught() {
-  if (!toTeach) return;
   chosen.corpus = "own";
-  chosen.watch.own = toTeach;
+  chosen.watch.own = sentence;
   first = "data";
-  toTeach = "";
+  document.dispatchEvent(new Event("train:taught"));
   setTimeout(() => {
-    const box = document.querySelector(TRANSLATION_BOX) as HTMLElement | null;
+    // By then the tab is open.
+    const box = document.querySelector<HTMLElement>('.pairs [data-row="0"][data-column="1"]');
     box?.focus();
     box?.scrollIntoView({ block: "center" });
   });
 }
 
-const TRANSLATION_BOX = '.pairs [data-row="0"][data-column="1"]';
-
 export function mount({ element, signal }: View) {
-  const { limits, defaults, sentences } = opening.train as any;
-  restore(defaults);
-  takeTaught();
+  restore();
   const live = liveCard(signal);
   const replay = trainingReplay(signal);
   const corpus = corpusPicker(() => {
     picture.bringToFront("data");
     changed();
   });
-  const forms = formCard(defaults, sentences, limits, changed);
+  const forms = formCard(changed);
   const data = dataCard(limits, settings, changed, () => picture.bringToFront("data"), signal);
   const own = h("section", { class: "card", id: "own-models" }, ownModelList(signal));
   const picture = pictureColumn(data.element, replay.element, own);
   const bar = startBar(begin, limits.seconds);
   const side = h("div", { class: "train-side" }, live.element, corpus.element, forms.element, bar.element);
   const whole = h("div", { class: "train" }, picture.element, side);
-  element.replaceChildren(realNote(element), whole);
+  const realNote = h("p", { class: "hint" }, t("train.real"));
+  element.replaceChildren(realNote, whole);
   const plan = planner(element, draw, signal);
   const isNewPhase = changeDetector();
 
@@ -137,7 +128,9 @@ export function mount({ element, signal }: View) {
     live.draw();
     replay.draw();
     bar.draw(planned.plan, problems());
-    if (isNewPhase(training.phase) && !isTraining()) plan.askAgain(); // an estimate learns from what has ended
+    if (!isNewPhase(training.phase) || isTraining()) return;
+    planned.question = ""; // an estimate learns from what has ended
+    plan.askSoon();
   }
   function changed() {
     draw();
@@ -149,25 +142,18 @@ export function mount({ element, signal }: View) {
     showTraining(whole, live.element);
   }
   function learnTaught() {
-    takeTaught();
     drawTraining();
     changed();
   }
 
+  subscribe(element, () => {
+    realNote.hidden = !state.run.model.pieces;
+  });
   onTrainingChange(drawTraining, signal);
   addEventListener("beforeunload", warnOfLoss, { signal });
   document.addEventListener("train:taught", learnTaught, { signal });
   draw();
   drawTraining();
-}
-
-/** A note on training while a real model is shown. @param element of the tab */
-function realNote(element: HTMLElement) {
-  const note = h("p", { class: "hint" }, t("train.real"));
-  subscribe(element, () => {
-    note.hidden = !state.run.model.pieces;
-  });
-  return note;
 }
 
 /** The error of a field. */
@@ -198,8 +184,9 @@ function warnOfLoss(event: Event) {
 }
 
 /** Once: the defaults, and over them what was chosen before a reload, as far as there still is such a choice. */
-function restore({ toy, classroom, own }: Record<string, Settings>) {
+function restore() {
   if (chosen.settings.toy) return;
+  const { toy, classroom, own } = defaults;
   Object.assign(chosen, overlay({ ...chosen, settings: { toy, classroom, own } }, readSession(SESSION_KEY)));
   if (!CORPORA.includes(chosen.corpus)) chosen.corpus = "toy";
   const [navigation] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
@@ -240,18 +227,9 @@ function planner(element: HTMLElement, draw: () => void, signal: AbortSignal) {
     if (!isAnswered) askIn(RETRY_MS);
     draw();
   }
-  const observer = new IntersectionObserver(ask);
-  observer.observe(element);
-  signal.addEventListener("abort", () => {
-    observer.disconnect();
-    clearTimeout(timer);
-  });
-  const askSoon = () => askIn(PAUSE_MS);
-  const askAgain = () => {
-    planned.question = "";
-    askSoon();
-  };
-  return { ask, askSoon, askAgain };
+  onSight(element, ask, signal);
+  signal.addEventListener("abort", () => clearTimeout(timer));
+  return { ask, askSoon: () => askIn(PAUSE_MS) };
 }
 
 function corpusPicker(changed: () => void) {
@@ -266,13 +244,8 @@ function corpusPicker(changed: () => void) {
 }
 
 /** The settings of a training. */
-function formCard(
-  defaults: any,
-  sentences: Record<string, string>,
-  limits: Record<string, number>,
-  changed: () => void,
-) {
-  const form = trainSettings(settings, changed, () => presets(defaults));
+function formCard(changed: () => void) {
+  const form = trainSettings(settings, changed, presets);
   const name = settingRow("name", textBox(limits.name), (text) => {
     chosen.name = text;
     changed();
@@ -294,7 +267,7 @@ function formCard(
   };
 }
 
-function presets(defaults: any) {
+function presets() {
   const shipped = defaults[chosen.corpus];
   // A learning rate that suits one width is too high for a wider one.
   const scaled = (shipped.training.learning_rate * shipped.model.d_model) / defaults.paper.d_model;
