@@ -64,12 +64,12 @@ export function mount({ element, signal }: View) {
   }
   function begin(mistake: MistakeCode) {
     exercise?.end();
-    exercise = showExercise(mistake, places, list.mark);
+    exercise = showExercise(mistake, places, list.draw);
     const i = NAMES.indexOf(mistake.name);
     const heading = t("mistakes.title", { n: i + 1, of: NAMES.length, title: t(`mistakes.${mistake.name}.title`) });
     head.replaceChildren(...exerciseHead(mistake, heading, move));
     list.summary.textContent = heading;
-    list.mark();
+    list.draw();
   }
 
   const article = h("article", { class: "card exercise" }, head, places.columns, places.reveal);
@@ -80,12 +80,11 @@ export function mount({ element, signal }: View) {
   onStopKeys(element, { move, choose: (i) => exercise?.choose(i) }, signal);
 }
 
-/** All exercises, folded away on a narrow page. */
+/** All exercises, with the open one and those that are done; folded away on a narrow page. */
 function exerciseList(mistakes: Record<string, MistakeCode>, open: (name: string) => void, signal: AbortSignal) {
-  const items = NAMES.map((name, i) => exerciseItem(mistakes[name], i, () => open(name)));
   const summary = h("summary");
-  const rows = items.map((item) => h("li", {}, item));
-  const element = h("details", { class: "card exercises" }, summary, h("ol", {}, rows));
+  const items = h("ol");
+  const element = h("details", { class: "card exercises" }, summary, items);
   const fold = () => {
     element.open = !narrow.matches;
   };
@@ -97,12 +96,15 @@ function exerciseList(mistakes: Record<string, MistakeCode>, open: (name: string
     foldAway() {
       if (narrow.matches) element.open = false;
     },
-    /** The exercise that is open, and those that are done. */
-    mark() {
-      for (const item of items) {
-        item.setAttribute("aria-current", item.value === state.exercise ? "step" : "false");
-        (item.lastElementChild as HTMLElement).hidden = !done.has(item.value);
-      }
+    draw() {
+      const rows = NAMES.map((name, i) =>
+        h(
+          "li",
+          {},
+          exerciseItem(mistakes[name], i, () => open(name)),
+        ),
+      );
+      replaceKeepingFocus(items, rows);
     },
   };
 }
@@ -121,14 +123,14 @@ function exerciseHead({ name, kind }: MistakeCode, heading: string, move: (by: 1
 const kindTag = (kind: string) => h("small", { class: `kind ${kind}` }, t(`mistakes.kind.${kind}`));
 
 function exerciseItem({ name, kind }: MistakeCode, i: number, open: () => void) {
-  const tick = h("span", { "aria-hidden": "true" }, "✓");
+  const tick = [h("span", { "aria-hidden": "true" }, "✓"), h("span", { class: "visually-hidden" }, t("mistakes.done"))];
   const content = [
     h("span", { class: "count" }, formatNumber(i + 1)),
     h("span", { class: "title" }, t(`mistakes.${name}.title`)),
     kindTag(kind),
-    h("span", { class: "done", hidden: true }, tick, h("span", { class: "visually-hidden" }, t("mistakes.done"))),
+    done.has(name) ? h("span", { class: "done" }, tick) : null,
   ];
-  return button(null, content, open, { value: name });
+  return button(null, content, open, { value: name, "aria-current": name === state.exercise ? "step" : "false" });
 }
 
 /** Where each exercise is shown in its turn. */
