@@ -5,24 +5,18 @@ import type { Side } from "../../api/types.ts";
 import { formatMessage, joinSentences, t } from "../../state/i18n.ts";
 import { chip, h, scrollBox } from "../../ui/dom.ts";
 import { changeDetector, showContent } from "../../ui/parts.ts";
+import { chosen, limits, messageOf, planned, settings } from "./choices.ts";
 import { pairEditor } from "./own-pairs.ts";
-import { type MessageOf, type Settings, settingRow, share } from "./settings.ts";
-import type { Plan } from "./train.ts";
+import { settingRow, share } from "./settings.ts";
 
 const MANY_WORDS = 24; // a larger vocabulary is set closer
 
 /** `touched()` is called when the visitor works on the pairs. */
-export function dataCard(
-  limits: Record<string, number>,
-  settings: () => Settings,
-  changed: () => void,
-  touched: () => void,
-  signal: AbortSignal,
-) {
+export function dataCard(changed: () => void, touched: () => void, signal: AbortSignal) {
   const title = h("h2");
   const about = h("p", { class: "lead" });
   const problem = h("p", { class: "problem" });
-  const editor = h("div", {}, pairEditor(limits, changed, signal));
+  const editor = h("div", {}, pairEditor(limits.file, changed, signal));
   for (const touch of ["click", "input", "drop"]) editor.addEventListener(touch, touched);
   const heldOut = settingRow("held_out", share(limits.held_out), (value) => {
     settings().held_out = value;
@@ -42,13 +36,15 @@ export function dataCard(
   const isNew = changeDetector();
   return {
     element: h("fieldset", { class: "card", id: "train-data" }, content),
-    draw(corpus: string, plan: Plan | null, messageOf: MessageOf) {
+    draw() {
+      const { corpus } = chosen;
+      const { plan } = planned;
       title.textContent = t(`train.corpus.${corpus}`);
       about.textContent = t(`train.corpus.${corpus}.about`, { pairs: limits.pairs });
       editor.hidden = corpus !== "own";
       const message = messageOf("pairs");
       showContent(problem, message && formatMessage(message));
-      heldOut.draw(settings().held_out, messageOf("held_out"));
+      heldOut.draw(settings().held_out);
       const split = plan?.pairs ? t("train.split", { ...plan.pairs }) : "";
       heldOut.about.replaceChildren(...joinSentences(t("train.set.held_out.about"), split));
       if (!isNew(plan)) return;

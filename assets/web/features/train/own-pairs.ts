@@ -72,7 +72,7 @@ export function teachSentence(sentence: string, pairs: string[][]) {
 }
 
 /** The table and all that belongs to it. `changed()` is called when there are other pairs, or other faults in them. */
-export function pairEditor(limits: Record<string, number>, changed: () => void, signal: AbortSignal) {
+export function pairEditor(maxBytes: number, changed: () => void, signal: AbortSignal) {
   restore();
   const fill = link(t("train.pairs.fill"), async () => {
     const more = await french();
@@ -118,7 +118,7 @@ export function pairEditor(limits: Record<string, number>, changed: () => void, 
     draw();
   }
   async function open(file: File) {
-    own.fault = file.size > limits.file ? t("pairs.too_large", { most: limits.file / 2 ** 20 }) : null;
+    own.fault = file.size > maxBytes ? t("pairs.too_large", { most: maxBytes / 2 ** 20 }) : null;
     if (own.fault) drawFindings();
     else check({ name: file.name, base64: await asBase64(file), header: null });
   }

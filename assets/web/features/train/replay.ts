@@ -43,8 +43,6 @@ type Parts = ReturnType<typeof build>;
 
 const PLAY_MS = 300;
 const EXTRA_WORDS = 1; // that are shown of a translation beyond the length of the right one
-const THUMB = 9; // px, half the slider's
-const SLIDER_MAX = 1000;
 const EVEN_SHARE = 0.2; // of the slider, which all snapshots have alike: what hardly changes can be reached as well
 const MAX_STEP_LABELS = 6;
 const WORDS = ["free", "forced"] as const;
@@ -218,11 +216,11 @@ function pauseAt(i: number) {
 // ---- the player: the slider with its curves, and what the model outputs ----
 
 function buildPlayer(signal: AbortSignal) {
-  const range = { type: "range", min: 0, max: SLIDER_MAX, step: "any", id: "replay-step" };
+  const range = { type: "range", min: 0, max: 1, step: "any", id: "replay-step" };
   const slider = h("input", { ...range, "aria-label": t("replay.slider"), title: t("replay.spacing") });
   const steps = h("div", { class: "replay-steps", "aria-hidden": "true" });
-  const losses = sparkline({ height: 40, inset: THUMB, colour: "accent", signal });
-  const weights = sparkline({ height: 24, inset: THUMB, colour: "target", signal });
+  const losses = sparkline(40, "accent", signal);
+  const weights = sparkline(24, "target", signal);
   const story = h("p", { class: "replay-story" });
   const playButton = button("round", null, playOrPause, { id: "replay-play" });
   const follow = link(t("replay.follow"), () => goTo(newest()), { id: "replay-follow" });
@@ -236,7 +234,7 @@ function buildPlayer(signal: AbortSignal) {
 }
 
 /** @param place on the slider */
-const nearestSnapshot = (place: number) => argmax(places().map((each) => -Math.abs(each * SLIDER_MAX - place)));
+const nearestSnapshot = (place: number) => argmax(places().map((each) => -Math.abs(each - place)));
 
 /** How much the maps of two snapshots differ: the mean difference of a weight. */
 function difference(a: Snapshot, b: Snapshot) {
@@ -404,7 +402,7 @@ function drawPlayer({ player }: Parts, snapshot: Snapshot) {
   const { slider, steps, at, follow, losses, playButton } = player;
   const point = measurementAt(snapshot.step);
   const place = places()[training.snapshots.indexOf(snapshot)];
-  slider.value = String(place * SLIDER_MAX);
+  slider.value = String(place);
   setContent(steps, stepLabels());
   const said = {
     step: formatNumber(snapshot.step),
@@ -415,14 +413,8 @@ function drawPlayer({ player }: Parts, snapshot: Snapshot) {
   at.replaceChildren(...nodes(point ? "replay.at" : "replay.at_step", said));
   slider.setAttribute("aria-valuetext", `${at.textContent}: ${snapshot.free.text}`);
   follow.hidden = !isTraining() || view.at === null;
-  losses.draw({
-    points: overSlider(training.points),
-    marked: places(),
-    steps: 1,
-    top: topLoss(training),
-    step: place,
-    value: point?.[1] ?? null,
-  });
+  const [points, top, value] = [overSlider(training.points), topLoss(training), point?.[1] ?? null];
+  losses.draw({ points, marked: places(), top, place, value });
   const name = timer ? "pause" : "play";
   setContent(playButton, icon(name));
   playButton.setAttribute("aria-label", t(`replay.${name}`));
@@ -491,8 +483,8 @@ function drawStory({ player: { weights, story } }: Parts, snapshot: Snapshot, qu
   for (const each of [weights.element, story]) each.style.visibility = rowsAreComparable() ? "visible" : "hidden";
   if (!rowsAreComparable()) return;
   const points = snapshots.map((each, i) => [places()[i], Math.max(...rowOf(query, runOf(each)))]);
-  const [step, value] = points[snapshots.indexOf(snapshot)];
-  weights.draw({ points, marked: [], steps: 1, top: 1, step, value });
+  const [place, value] = points[snapshots.indexOf(snapshot)];
+  weights.draw({ points, marked: [], top: 1, place, value });
   const said = {
     row: word(runOf(snapshot).attention[view.kind].queries[query], SIDES[view.kind][0]),
     first: formatPercent(points[0][1]),

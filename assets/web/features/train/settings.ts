@@ -1,13 +1,11 @@
 // The settings of a training as a form, every one with a sentence on what it does.
 
-import type { Message } from "../../api/types.ts";
 import { formatMessage, t } from "../../state/i18n.ts";
 import { type Attributes, h, namedChoice } from "../../ui/dom.ts";
 import { button, setUnlessTyped, showContent } from "../../ui/parts.ts";
 import { slider } from "../../ui/slider.ts";
+import { messageOf, presets, settings, type Value } from "./choices.ts";
 
-type Value = number | string | boolean | null;
-export type Settings = { model: Record<string, Value>; training: Record<string, Value>; held_out: number };
 type Control = {
   element: HTMLElement;
   input?: HTMLInputElement;
@@ -16,8 +14,6 @@ type Control = {
 };
 /** Makes the control of a setting. */
 type Field = (ids: Attributes, label: string, change: (value: any) => void) => Control;
-/** A field's error, if it has one. */
-export type MessageOf = (field: string) => Message | undefined;
 
 const doubled = (from: number, to: number) => Array.from({ length: Math.log2(to / from) + 1 }, (_, i) => from * 2 ** i);
 const counted = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
@@ -68,12 +64,8 @@ const GROUPS: Group[] = [
 /** Settings that a schedule has no use for. */
 const isUnused = (name: string, schedule: Value) => name === (schedule === "warmup" ? "learning_rate" : "warmup_steps");
 
-/** The form. `settings()` are what it shows, `changed()` is called after it has changed them. */
-export function trainSettings(
-  settings: () => Settings,
-  changed: () => void,
-  presets: () => Record<string, Partial<Settings>>,
-) {
+/** The form of the settings. */
+export function trainSettings(changed: () => void) {
   const names = ["shipped", "paper"];
   const preset = namedChoice(t("train.presets"), names, "train.preset", (name) => {
     Object.assign(settings(), structuredClone(presets()[name]));
@@ -87,10 +79,10 @@ export function trainSettings(
   );
   return {
     element: groups.map((group) => group.element),
-    draw(messageOf: MessageOf) {
+    draw() {
       const now = JSON.stringify(settings());
       preset.set(names.find((name) => JSON.stringify({ ...settings(), ...presets()[name] }) === now));
-      for (const group of groups) group.draw(settings(), messageOf);
+      for (const group of groups) group.draw();
     },
   };
 }
@@ -104,18 +96,19 @@ function settingGroup(
     Object.entries(list).map(([field, make]) => settingRow(field, make, (value) => change(field, value)));
   const [shown, folded] = [rowsOf(fields), rowsOf(more)];
   const elements = (rows: typeof shown) => rows.map(({ element }) => element);
-  const values = h("small");
-  const details = h("details", { class: "finer" }, h("summary", {}, t("train.finer"), values), elements(folded));
+  const described = h("small");
+  const details = h("details", { class: "finer" }, h("summary", {}, t("train.finer"), described), elements(folded));
   const space = h("span", { class: "space" });
   const title = h("div", { class: "controls" }, h("h2", {}, t(`train.group.${name}`)), space, head);
   return {
     element: h("section", { class: "settings" }, title, elements(shown), details),
-    draw(settings: Settings, messageOf: MessageOf) {
+    draw() {
+      const { [part]: values, training } = settings();
       for (const { name: field, element, draw } of [...shown, ...folded]) {
-        element.hidden = isUnused(field, settings.training.schedule) && !messageOf(field);
-        draw(settings[part][field], messageOf(field));
+        element.hidden = isUnused(field, training.schedule) && !messageOf(field);
+        draw(values[field]);
       }
-      values.textContent = folded.map((row) => row.shown(settings[part][row.name])).join(" · ");
+      described.textContent = folded.map((row) => row.shown(values[row.name])).join(" · ");
       if (folded.some((row) => messageOf(row.name))) details.open = true;
     },
   };
@@ -135,7 +128,8 @@ export function settingRow(name: string, make: Field, change: (value: any) => vo
     name,
     element,
     about,
-    draw(value: Value, message: Message | undefined, placeholder = "") {
+    draw(value: Value, placeholder = "") {
+      const message = messageOf(name);
       control.set(value, placeholder);
       showContent(problem, message && formatMessage(message));
       element.classList.toggle("wrong", Boolean(message));
