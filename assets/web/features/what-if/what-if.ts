@@ -11,7 +11,7 @@ import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { argmax, KINDS, likelihood, SIDES, state, subscribe, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { explainLikelihood } from "../../ui/describe-likelihood.ts";
-import { h, isSpecial, replaceKeepingFocus, scrollBox, svg, word } from "../../ui/dom.ts";
+import { h, isSpecial, replaceKeepingFocus, scrollBox, word } from "../../ui/dom.ts";
 import { experimentLink } from "../../ui/experiment-link.ts";
 import { pictureButtons } from "../../ui/export.ts";
 import { headPicker } from "../../ui/head-picker.ts";
@@ -60,25 +60,13 @@ const session = {
 export function mount(view: View) {
   const { element, signal } = view;
   const parts: Parts = build(view, () => draw(parts));
-  const { say, steps, starters, kind, picker, zoom, heading, most, maps, ablated, controls } = parts;
-  const output = h("section", { class: "card" }, h("h2", {}, t("whatif.steps")), steps);
-  const columns = [h("section", { class: "card" }, controls.element), output];
-  const pickers = h("div", { class: "controls" }, kind.element, picker.element, zoom.element);
-  const beside = h("div", { class: "maps-beside" }, ...Object.values(maps).map(({ column }) => column));
-  const attention = [pickers, heading, most, beside, ablated, h("p", { class: "hint" }, t("whatif.cells"))];
-  element.replaceChildren(
-    ablatedPaint(),
-    h("section", { class: "card" }, starters),
-    say,
-    h("div", { class: "columns whatif" }, columns),
-    h("section", { class: "card below" }, attention),
-  );
+  const { modified } = parts.maps;
   const follow = () => {
     session.isFollowing = true;
   };
   for (const wanted of ["changes:wanted", "run:wanted"]) document.addEventListener(wanted, follow, { signal });
-  maps.modified.place.addEventListener("click", (event) => {
-    const { cell } = maps.modified.map?.cellAt(event) ?? {};
+  modified.place.addEventListener("click", (event) => {
+    const { cell } = modified.map?.cellAt(event) ?? {};
     if (cell) editMask(state.kind, cell.query, cell.key);
   });
   subscribe(element, () => draw(parts));
@@ -96,18 +84,6 @@ function scrollTogether(places: Element[], signal: AbortSignal) {
   for (const place of places) place.addEventListener("scroll", follow, { signal });
 }
 
-/** The hatching of an ablated map, which slants the other way than that of masked cells. */
-const ablatedPaint = () =>
-  svg(
-    "svg",
-    { class: "visually-hidden", "aria-hidden": "true" },
-    svg(
-      "pattern",
-      { id: "ablated-hatch", width: 8, height: 8, patternUnits: "userSpaceOnUse", patternTransform: "rotate(-45)" },
-      svg("line", { y2: 8, class: "hatch-line" }),
-    ),
-  );
-
 function build({ element, signal }: View, redraw: () => void) {
   const map = (name: string) => {
     const place = h("div", { class: "large" });
@@ -120,25 +96,33 @@ function build({ element, signal }: View, redraw: () => void) {
     return parts;
   };
   const maps = { original: map("original"), modified: map("modified"), difference: map("difference") };
-  scrollTogether(
-    Object.values(maps).map(({ box }) => box),
-    signal,
-  );
+  const three = Object.values(maps);
+  const boxes = three.map(({ box }) => box);
+  scrollTogether(boxes, signal);
+  const starters = h("div", { class: "tried" });
+  const say = h("p", { class: "say", "aria-live": "polite" });
   const steps = scrollBox();
   steps.classList.add("tall"); // a place for those of a long sentence
+  const controls = changeControls();
+  const kind = kindPicker();
+  const picker = headPicker();
+  const zoom = zoomControl(redraw);
+  const heading = h("h2");
+  const most = h("p", { class: "hint", hidden: true });
+  const ablated = h("p", { class: "hint", hidden: true }, t("ablation.shown"));
+  const output = h("section", { class: "card" }, h("h2", {}, t("whatif.steps")), steps);
+  const columns = [h("section", { class: "card" }, controls.element), output];
+  const pickers = h("div", { class: "controls" }, kind.element, picker.element, zoom.element);
+  const beside = h("div", { class: "maps-beside" }, ...three.map(({ column }) => column));
+  const attention = [pickers, heading, most, beside, ablated, h("p", { class: "hint" }, t("whatif.cells"))];
+  element.replaceChildren(
+    h("section", { class: "card" }, starters),
+    say,
+    h("div", { class: "columns whatif" }, columns),
+    h("section", { class: "card below" }, attention),
+  );
   return {
-    element,
-    say: h("p", { class: "say", "aria-live": "polite" }),
-    steps,
-    starters: h("div", { class: "tried" }),
-    kind: kindPicker(),
-    picker: headPicker(),
-    zoom: zoomControl(redraw),
-    heading: h("h2"),
-    most: h("p", { class: "hint", hidden: true }),
-    maps,
-    ablated: h("p", { class: "hint", hidden: true }, t("ablation.shown")),
-    controls: changeControls(),
+    ...{ element, say, steps, starters, kind, picker, zoom, heading, most, maps, ablated, controls },
     isNew: changeDetector(),
     hasNewRuns: changeDetector(),
     hasNewMaps: changeDetector(),
