@@ -135,24 +135,20 @@ export function lossCurves(signal: AbortSignal) {
   const element = h("div", { class: "kept" }, h("h4", {}, t("mistakes.loss")), chart.element);
   /** @param names of the sides */
   const draw = (training: MistakeTraining, names: Record<Which, string>) => {
-    const shown = WHICH.filter((which) => training[which].length);
-    element.hidden = !shown.length;
-    if (shown.length) chart.draw(curveData(training, names, shown));
+    const curves = WHICH.filter((which) => training[which].length).map((which) => ({
+      name: `${names[which]} ${training[which].at(-1)?.[1].toFixed(3)}`,
+      points: training[which],
+      column: 1,
+      hover: `${names[which]} %{y:.3f}`,
+      ...(which === "wrong" ? { colour: "negative" } : { colour: "accent", dash: "dash" }),
+    }));
+    element.hidden = !curves.length;
+    if (!curves.length) return;
+    const step = curves.at(-1)?.points.at(-1)?.[0];
+    const label = t("mistakes.curves", { step, losses: curves.map(({ name }) => name).join(", ") });
+    chart.draw({ steps: training.steps, yaxis: LOSS_AXIS, curves, label });
   };
   return { element, draw };
-}
-
-function curveData(training: MistakeTraining, names: Record<Which, string>, shown: Which[]) {
-  const curves = shown.map((which) => ({
-    name: `${names[which]} ${training[which].at(-1)?.[1].toFixed(3)}`,
-    points: training[which],
-    column: 1,
-    hover: `${names[which]} %{y:.3f}`,
-    ...(which === "wrong" ? { colour: "negative" } : { colour: "accent", dash: "dash" }),
-  }));
-  const step = training[shown[shown.length - 1]].at(-1)?.[0];
-  const label = t("mistakes.curves", { step, losses: curves.map(({ name }) => name).join(", ") });
-  return { steps: training.steps, yaxis: LOSS_AXIS, curves, label };
 }
 
 /** Both sides of a mistake, and why; without a symptom only what is always so. */

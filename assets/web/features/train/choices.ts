@@ -88,7 +88,7 @@ export function restoreChoices() {
 /** The corpus of the model that the address names, or that is shown. */
 function corpusOfPage() {
   const asked = new URLSearchParams(location.search).get("checkpoint");
-  const checkpoint = (asked && checkpointFromAddress(asked)) || state.run.checkpoint;
+  const checkpoint = (asked && checkpointFromAddress(asked)) || state.run?.checkpoint;
   const { corpus } = (models()[checkpoint] ?? {}) as Partial<OwnModel>;
   return CORPORA.find((name) => name === (corpus ?? checkpoint)) ?? "toy";
 }

@@ -95,7 +95,10 @@ export function mount({ element, signal }: View) {
     plan.askSoon();
   }
   async function begin() {
-    if (!(await startChosen(plan, bar))) return;
+    await plan.ask(); // about what was changed a moment ago
+    if (isTraining() || isStale() || !planned.plan) return;
+    if (problems().length) return bar.showFirstProblem();
+    startTraining(question(), planned.plan.uniform ?? 0);
     picture.bringToFront("replay");
     showTraining(whole, live.element);
   }
@@ -112,18 +115,6 @@ export function mount({ element, signal }: View) {
   document.addEventListener("train:taught", learnTaught, { signal });
   draw();
   drawTraining();
-}
-
-/** Start what is chosen; returns whether it could be. */
-async function startChosen(plan: ReturnType<typeof planner>, bar: ReturnType<typeof startBar>) {
-  await plan.ask(); // about what was changed a moment ago
-  if (isTraining() || isStale() || !planned.plan) return false;
-  if (problems().length) {
-    bar.showFirstProblem();
-    return false;
-  }
-  startTraining(question(), planned.plan.uniform ?? 0);
-  return true;
 }
 
 /** Scroll to a training that begins. @param whole the columns */
