@@ -84,8 +84,6 @@ export function pairEditor(maxBytes: number, changed: () => void, signal: AbortS
   const heading = h("label", { class: "heading-tick" }, tick, " ", t("train.pairs.header"));
   const editor = editorParts();
   editor.controls.append(...fileOpener(editor.element, open), fill, clear, heading);
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  signal.addEventListener("abort", () => clearTimeout(timer));
 
   function draw() {
     editor.body.replaceChildren(...shownRows().map(tableRow));
@@ -105,9 +103,8 @@ export function pairEditor(maxBytes: number, changed: () => void, signal: AbortS
   }
   function edited() {
     own.file = null; // the table is the visitor's from now on; what the file had refused stays refused
-    clearTimeout(timer);
-    timer = setTimeout(check, PAUSE_MS);
     drawFindings();
+    check();
   }
   function replaceRows(rows: string[][]) {
     Object.assign(own, { rows: [...rows, emptyRow()], firstRow: 0, refused: [], fault: null });
@@ -123,8 +120,7 @@ export function pairEditor(maxBytes: number, changed: () => void, signal: AbortS
     else check({ name: file.name, base64: await asBase64(file), header: null });
   }
   async function check(chosen: PairFile | null = null) {
-    clearTimeout(timer);
-    if (!(await ask(chosen))) return;
+    if (!(await ask(chosen)) || signal.aborted) return;
     (chosen ? draw : drawFindings)();
     changed();
   }
@@ -296,9 +292,11 @@ async function asBase64(file: File) {
 async function ask(file: PairFile | null) {
   asked += 1;
   const mine = asked;
+  if (!file) await new Promise((done) => setTimeout(done, PAUSE_MS)); // somebody types
+  if (mine !== asked) return false;
   const filled = [...own.rows.keys()].filter((i) => isFilled(own.rows[i]) && !isUntranslated(own.rows[i]));
   const question = file ? { file: file.base64, header: file.header } : { rows: filled.map((i) => own.rows[i]) };
-  const refused = (error: unknown) => ({ bad: [], ...(error as Partial<Refused>).answer!, error: reasonOf(error) });
+  const refused = (error: unknown) => ({ ...((error as Refused).answer as Answer), error: reasonOf(error) });
   const answering = file || filled.length ? api.pairs(question).catch(refused) : {};
   const { pairs = [], bad = [], header = file?.header ?? null, error } = (await answering) as Answer;
   if (mine !== asked) return false;

@@ -138,13 +138,8 @@ export function trainingReplay(signal: AbortSignal) {
   const { player, map, waiting, body } = parts;
   redraw = () => draw(parts);
   const title = [h("h2", {}, t("replay.title")), h("span", { class: "space" }), player.at];
-  const element = h(
-    "section",
-    { class: "card", id: "replay" },
-    h("div", { class: "replay-head" }, title),
-    waiting,
-    body,
-  );
+  const head = h("div", { class: "replay-head" }, title);
+  const element = h("section", { class: "card", id: "replay" }, head, waiting, body);
   element.addEventListener("keydown", (event) => {
     // Space on a button presses that button, and nothing else.
     if (event.key === " " && closest(event, "button")) event.stopPropagation();
