@@ -120,16 +120,13 @@ function showAwaitedModel(page: Element, signal: AbortSignal) {
   const bar = h("progress", { max: 1 });
   const cancel = button("link", t("loading.cancel"), cancelWait);
   const line = h("div", { class: "awaited", id: "awaited-model", role: "status", hidden: true }, text, bar, cancel);
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  const showOrHide = () => {
+    line.hidden = !awaitedModel();
+  };
   const draw = () => {
     const wait = awaitedModel();
-    if (!wait) {
-      clearTimeout(timer);
-      timer = undefined;
-      line.hidden = true;
-      return;
-    }
-    timer ??= setTimeout(() => (line.hidden = !awaitedModel()), PATIENCE_MS);
+    if (!wait) return showOrHide();
+    if (line.hidden) setTimeout(showOrHide, PATIENCE_MS);
     const { checkpoint, fetched, size } = wait;
     const isFetched = fetched >= size;
     const amount = { name: modelName(checkpoint), fetched: formatBytes(fetched), size: formatBytes(size) };
