@@ -138,6 +138,7 @@ function planner(element: HTMLElement, draw: () => void, signal: AbortSignal) {
   };
   async function ask() {
     if (!isStale() || !isOpen(element)) return;
+    clearTimeout(timer); // a second question would abort this one, which Start may wait for
     const text = JSON.stringify(question()); // the settings in it change meanwhile
     const failed = (error: unknown) => ({ problems: [{ field: "", message: reasonOf(error) }] });
     const plan = await api.plan(JSON.parse(text)).catch((error) => (isAborted(error) ? null : failed(error)));
