@@ -74,8 +74,8 @@ export async function trainMistake(name: string) {
 export const stopMistake = () => abort.abort();
 
 /** Show an exercise as it was recorded. */
-export async function showRecording(name: TrainingMistakeRequest["name"]) {
-  const recording = await api.recorded({ name }).catch(() => null);
+export async function showRecording(name: string) {
+  const recording = await api.recorded({ name: name as TrainingMistakeRequest["name"] }).catch(() => null);
   const phase = recording ? "recorded" : "failed";
   if (!isGoingOn(mistakeTraining(name))) trainings.set(name, { ...NOTHING, ...recording, phase });
   changed();

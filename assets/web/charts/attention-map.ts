@@ -40,8 +40,8 @@ const MIN_CHANGE = 0.05; // of a weight, that has the strongest colour where all
 let scale: CSSStyleSheet | null = null;
 
 /**
- * The paint of all maps, added once a page: their colours, and the pattern of masked cells, so that none is taken for a
- * zero. A class a per cent: cells share what the browser computes of a class, where styles of their own share nothing.
+ * The paint of all maps, added once a page: their colours, the pattern of masked cells, so that none is taken for a
+ * zero, and that of an ablated map, which slants the other way. A class a per cent: cells share what the browser computes of a class, where styles of their own share nothing.
  */
 export function mapPaint() {
   if (!scale) {
@@ -51,16 +51,14 @@ export function mapPaint() {
     scale.replaceSync([...classes("more", "accent"), ...classes("less", "negative")].join(""));
     document.adoptedStyleSheets.push(scale);
   }
-  return svg(
-    "svg",
-    { class: "visually-hidden", "aria-hidden": "true" },
-    svg(
-      "pattern",
-      { id: "hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
-      svg("rect", { width: 6, height: 6, class: "hatch-ground" }),
-      svg("line", { y2: 6, class: "hatch-line" }),
-    ),
-  );
+  const hatch = (id: string, size: number, angle: number, ground: SVGElement | null) => {
+    const attributes = { patternUnits: "userSpaceOnUse", patternTransform: `rotate(${angle})` };
+    const line = svg("line", { y2: size, class: "hatch-line" });
+    return svg("pattern", { id, width: size, height: size, ...attributes }, ground, line);
+  };
+  const masked = hatch("hatch", 6, 45, svg("rect", { width: 6, height: 6, class: "hatch-ground" }));
+  const ablated = hatch("ablated-hatch", 8, -45, null);
+  return svg("svg", { class: "visually-hidden", "aria-hidden": "true" }, masked, ablated);
 }
 
 /**

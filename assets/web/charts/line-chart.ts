@@ -12,18 +12,12 @@ type Curve = { name: string; points: Point[]; column: number; colour: string; da
 /** `yaxis` as Plotly has it; `level` is a value across the chart with its name; `label` is the text alternative. */
 type ChartData = { steps: number; yaxis: object; curves: Curve[]; level?: { at: number; name: string }; label: string };
 /**
- * The curve goes from 0 to `steps` and `top`, in whatever unit its slider has; `marked` are places that can be shown,
- * `step` is the one that is, with its value.
+ * The curve goes from 0 to 1, as its slider, and to `top`; `marked` are places that can be shown, `place` is the one
+ * that is, with its value.
  */
-type SparklineData = {
-  points: Point[];
-  marked: number[];
-  steps: number;
-  top: number;
-  step: number;
-  value: number | null;
-};
+type SparklineData = { points: Point[]; marked: number[]; top: number; place: number; value: number | null };
 
+const THUMB = 9; // px, half the slider's, whose middle does not reach its ends
 const PAUSE_MS = 250; // Plotly takes tens of milliseconds, and a training measures more often
 const MAX_UNIFORM_LOSSES = 3; // an axis of losses reaches this many times the loss of a uniform guess at most
 
@@ -40,23 +34,10 @@ export function lineChart(height: number, signal: AbortSignal) {
   };
 }
 
-/**
- * A small curve beside a slider from 0 to `steps`, with the step that the slider is at and the value there.
- * @param options `inset` is half the width of the slider's thumb, whose middle does not reach the ends
- */
-export function sparkline({
-  height,
-  inset,
-  colour,
-  signal,
-}: {
-  height: number;
-  inset: number;
-  colour: string;
-  signal: AbortSignal;
-}) {
+/** A small curve beside a slider from 0 to 1, with the place that the slider is at and the value there. */
+export function sparkline(height: number, colour: string, signal: AbortSignal) {
   const element = h("div", { "aria-hidden": "true", style: `height: ${height}px` }); // its numbers stand beside it
-  const figure = (data: SparklineData) => sparklineFigure(data, height, inset, colour);
+  const figure = (data: SparklineData) => sparklineFigure(data, height, colour);
   return { element, draw: redrawn(element, figure, signal, 0, { staticPlot: true }) };
 }
 
@@ -130,12 +111,7 @@ function chartFigure({ steps, yaxis, curves, level }: ChartData, height: number)
 
 const AXIS = { fixedrange: true, zeroline: false };
 
-function sparklineFigure(
-  { points, marked, steps, top, step, value }: SparklineData,
-  height: number,
-  inset: number,
-  colour: string,
-) {
+function sparklineFigure({ points, marked, top, place, value }: SparklineData, height: number, colour: string) {
   const { [colour]: color, ink, muted } = pageColours();
   const line = (x: number, y1: number, color: string) => ({
     ...{ type: "line", yref: "paper", x0: x, x1: x, y0: 0, y1 },
@@ -144,15 +120,15 @@ function sparklineFigure(
   return {
     data: [
       { x: points.map(([step]) => step), y: points.map((point) => point[1]), mode: "lines", line: { color, width: 2 } },
-      { x: [step], y: [value], mode: "markers", marker: { color, size: 8 }, cliponaxis: false },
+      { x: [place], y: [value], mode: "markers", marker: { color, size: 8 }, cliponaxis: false },
     ],
     layout: {
       ...{ height, paper_bgcolor: "transparent", plot_bgcolor: "transparent" },
-      margin: { l: inset, r: inset, t: 4, b: 4 },
+      margin: { l: THUMB, r: THUMB, t: 4, b: 4 },
       showlegend: false,
-      xaxis: { ...NO_AXIS, range: [0, steps] },
+      xaxis: { ...NO_AXIS, range: [0, 1] },
       yaxis: { ...NO_AXIS, range: [0, top] },
-      shapes: [...marked.map((each) => line(each, 0.1, muted)), line(step, 1, ink)],
+      shapes: [...marked.map((each) => line(each, 0.1, muted)), line(place, 1, ink)],
     },
   };
 }

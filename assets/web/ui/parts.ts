@@ -60,7 +60,12 @@ export const kindPicker = () => namedChoice(t("attention.which"), KINDS, "kind",
 /** Draw after every change of the state, and when the element comes into sight: what is hidden has no size. */
 export function drawInSight(element: Element, draw: () => unknown, signal: AbortSignal) {
   subscribe(element, draw);
-  const observer = new IntersectionObserver(() => state.run && draw());
+  onSight(element, () => state.run && draw(), signal);
+}
+
+/** Call `look` when an element comes into sight, or leaves it. */
+export function onSight(element: Element, look: () => unknown, signal: AbortSignal) {
+  const observer = new IntersectionObserver(look);
   observer.observe(element);
   signal.addEventListener("abort", () => observer.disconnect());
 }
@@ -121,3 +126,15 @@ export function onStopKeys(
 export const setUnlessTyped = (input: HTMLInputElement, value: string) => {
   if (document.activeElement !== input) input.value = value;
 };
+
+/** Set what an element contains, unless it contains that already: of a live region, what is set is read aloud. */
+export function setContent(element: Element, ...content: Child[]) {
+  const next = h("div", {}, content);
+  if (next.innerHTML !== element.innerHTML) element.replaceChildren(...next.childNodes);
+}
+
+/** Set the content of an element that is hidden while it has none. */
+export function showContent(element: HTMLElement, ...content: Child[]) {
+  setContent(element, ...content);
+  element.hidden = !element.innerHTML;
+}

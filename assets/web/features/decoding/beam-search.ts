@@ -44,11 +44,8 @@ export function beamSearch(signal: AbortSignal): Strategy {
     if (treePlace.firstElementChild) highlightPath(treePlace.firstElementChild, search.branches, n);
     path.replaceChildren(...describePath(search, n ?? search.best));
   }
-  const resize = () => {
-    const { clientWidth } = treePlace;
-    if (clientWidth && Math.abs(clientWidth - drawnWidth) > 1) drawTree();
-  };
-  onResize(treePlace, resize, signal);
+  const isResized = () => treePlace.clientWidth && Math.abs(treePlace.clientWidth - drawnWidth) > 1;
+  onResize(treePlace, () => isResized() && drawTree(), signal);
 
   const file = () => `beam-${search?.width}`;
   return {

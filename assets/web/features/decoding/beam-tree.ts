@@ -1,10 +1,12 @@
 // The tree of a beam search: a column a step, a node a word, a line as thick as its word is probable.
 
 import { formatPercent, t } from "../../state/i18n.ts";
-import { isSpecial, svg, textWidth, typeScale } from "../../ui/dom.ts";
+import { type Attributes, isSpecial, svg, textWidth, typeScale } from "../../ui/dom.ts";
+import { closest } from "../../ui/parts.ts";
 
 /** A word that was considered; `parent` is the number of the branch before it, null at the first step. */
 type Branch = { parent: number | null; token: string; step: number; probability: number; fate: string };
+type Search = { branches: Branch[]; best: number; left_out: number[] };
 
 const ROW = 48; // px from one node to the next
 const NODE = 26; // px high
@@ -55,44 +57,37 @@ function treeRows(branches: Pick<Branch, "parent">[], columns: number[][]) {
  * @param search the server's answer; `left_out` counts the candidates of each step that are not drawn @param width what
  * there is room for, px @param read is called for the branch that is pointed at or has the focus
  */
-export function beamTree(
-  search: { branches: Branch[]; best: number; left_out: number[] },
-  width: number,
-  read: (n: number | null) => void,
-) {
-  const { branches, best } = search;
+export function beamTree(search: Search, width: number, read: (n: number | null) => void) {
   const layout = pictureLayout(search, width);
-  const { columns } = layout;
-  const picture = svg("svg", {
-    viewBox: `0 0 ${layout.width} ${layout.height}`,
-    width: layout.width,
-    height: layout.height,
-    class: "tree",
-    role: "group",
-    "aria-label": t("decoding.tree.spoken", {
-      title: t("decoding.tree"),
-      count: branches.length,
-      steps: columns.length,
-    }),
-  });
-  const isOnBest = new Set(branchPath(branches, best));
-  const nodes = branches.map((branch, n) => drawNode(branch, n, n === best, isOnBest.has(n), layout));
-  picture.append(
-    ...stepHeads(columns.length, layout),
-    ...branches.map((branch, n) => drawLine(branch, n, isOnBest.has(n), branches, layout)),
-    drawRoot(layout),
-    ...nodes,
-    ...leftOut(search.left_out, layout),
+  const { branches, columns, left, scale, height } = layout;
+  const title = t("decoding.tree");
+  const places = { title, count: branches.length, steps: columns.length };
+  const nodes = branches.map((_, n) => drawNode(n, layout));
+  const note = (step: number, y: number, text: string) => small(left(step), y, text, { class: "head" }, layout);
+  const picture = svg(
+    "svg",
+    {
+      viewBox: `0 0 ${layout.width} ${height}`,
+      width: layout.width,
+      height,
+      class: "tree",
+      role: "group",
+      "aria-label": t("decoding.tree.spoken", places),
+    },
+    columns.map((_, step) => note(step, 10 * scale, t("step_n", { step: step + 1 }))),
+    branches.map((_, n) => drawLine(n, layout)),
+    svg("g", { class: "root" }, drawToken(1, layout.start, "S", layout, "outline target")),
+    nodes,
+    search.left_out.map((count, step) =>
+      count ? note(step, height - 12 * scale, t("decoding.more", { count })) : null,
+    ),
   );
   followPointer(picture, read);
-  followKeys(picture, nodes, search, columns);
+  followKeys(picture, nodes, layout);
   return picture;
 }
 
-function pictureLayout(
-  { branches, best, left_out }: { branches: Branch[]; best: number; left_out: number[] },
-  width: number,
-) {
+function pictureLayout({ branches, best, left_out }: Search, width: number) {
   const { columns, row, height } = treeLayout(branches, best);
   const scale = typeScale();
   const size = 14 * scale;
@@ -104,71 +99,47 @@ function pictureLayout(
   const left = (step: number) => widths.slice(0, step).reduce((sum, each) => sum + each + line, begin + line);
   const [top, down] = [28 * scale, ROW * scale];
   const y = (n: number) => top + (row[n] + 0.5) * down - 8 * scale; // a line of small type is below the node
+  const path = branchPath(branches, best);
   const foot = left_out.some(Boolean) ? 24 * scale : 4;
   return {
-    columns,
-    scale,
-    size,
-    wide,
-    begin,
-    line,
-    left,
-    down,
-    y,
-    start: y(branchPath(branches, best)[0]),
+    ...{ branches, best, columns, scale, size, wide, begin, line, left, down, y },
+    chosen: new Set(path),
+    start: y(path[0]),
     width: left(columns.length) - line + 4,
     height: top + height * down + foot,
   };
 }
 
-export type Layout = ReturnType<typeof pictureLayout>;
+type Layout = ReturnType<typeof pictureLayout>;
 
 /** Small type. */
-const small = (x: number, y: number, text: string, attributes: Record<string, unknown>, { scale }: Layout) =>
+const small = (x: number, y: number, text: string, attributes: Attributes, { scale }: Layout) =>
   svg("text", { x, y, style: `font-size: ${11 * scale}px`, ...attributes }, text);
 
-const box = (x: number, y: number, token: string, { scale, wide }: Layout, attributes: Record<string, unknown> = {}) =>
-  svg("rect", { x, y: y - (NODE * scale) / 2, width: wide(token), height: NODE * scale, rx: 7, ...attributes });
-
-const name = (x: number, y: number, token: string, { size, wide }: Layout) =>
-  svg(
-    "text",
-    { x: x + wide(token) / 2, y, "text-anchor": "middle", class: "label target", style: `font-size: ${size}px` },
-    token,
-  );
-
-const drawRoot = (layout: Layout) =>
-  svg(
-    "g",
-    { class: "root" },
-    box(1, layout.start, "S", layout, { class: "outline target" }),
-    name(1, layout.start, "S", layout),
-  );
+/** A word in its box. @param name the class of the box */
+function drawToken(x: number, y: number, token: string, { scale, size, wide }: Layout, name: string | null = null) {
+  const [width, height] = [wide(token), NODE * scale];
+  const text = { "text-anchor": "middle", class: "label target", style: `font-size: ${size}px` };
+  return [
+    svg("rect", { x, y: y - height / 2, width, height, rx: 7, class: name }),
+    svg("text", { x: x + width / 2, y, ...text }, token),
+  ];
+}
 
 /** The line that leads to a branch. */
-function drawLine(
-  { parent, step, probability, fate }: Branch,
-  n: number,
-  isBest: boolean,
-  branches: Branch[],
-  { begin, start, left, wide, y, line }: Layout,
-) {
+function drawLine(n: number, { branches, chosen, begin, start, left, wide, y, line }: Layout) {
+  const { parent, step, probability, fate } = branches[n];
   const from = parent === null ? [begin + 1, start] : [left(step - 1) + wide(branches[parent].token), y(parent)];
   const [to, middle] = [[left(step), y(n)], left(step) - line / 2];
   const d = `M${from.join(" ")} C${middle} ${from[1]} ${middle} ${to[1]} ${to.join(" ")}`;
   const style = `stroke-width: ${1 + (fate === "dropped" ? 1 : 5) * probability}`;
-  return svg("path", { d, class: `${fate} ${isBest ? "best" : ""}`, "data-line": n, style });
+  return svg("path", { d, class: `${fate} ${chosen.has(n) ? "best" : ""}`, "data-line": n, style });
 }
 
-function drawNode(
-  { token, step, probability, fate }: Branch,
-  n: number,
-  isEnd: boolean,
-  isBest: boolean,
-  layout: Layout,
-) {
-  const { scale, down, wide } = layout;
-  const [x, y] = [layout.left(step), layout.y(n)];
+function drawNode(n: number, layout: Layout) {
+  const { branches, best, chosen, scale, down, wide } = layout;
+  const { token, step, probability, fate } = branches[n];
+  const [x, y, width] = [layout.left(step), layout.y(n), wide(token)];
   const share = formatPercent(probability);
   const attributes = {
     "data-branch": n,
@@ -176,58 +147,31 @@ function drawNode(
     "data-fate": fate,
     role: "img",
     "aria-label": t("decoding.node", { word: token, share, step: step + 1, fate: t(`decoding.fate.${fate}`) }),
-    tabindex: isEnd ? 0 : -1,
-    class: `node ${fate} ${isBest ? "best" : ""} ${isSpecial(token) ? "special" : ""}`,
+    tabindex: n === best ? 0 : -1,
+    class: `node ${fate} ${chosen.has(n) ? "best" : ""} ${isSpecial(token) ? "special" : ""}`,
   };
-  const below = [x + wide(token) / 2, y + (NODE / 2 + 10) * scale];
+  const below = { "text-anchor": "middle", class: "share" };
   return svg(
     "g",
     attributes,
-    svg("rect", { x, y: y - down / 2, width: wide(token), height: down, class: "hit" }),
-    box(x, y, token, layout),
-    name(x, y, token, layout),
-    small(below[0], below[1], share, { "text-anchor": "middle", class: "share" }, layout),
+    svg("rect", { x, y: y - down / 2, width, height: down, class: "hit" }),
+    drawToken(x, y, token, layout),
+    small(x + width / 2, y + (NODE / 2 + 10) * scale, share, below, layout),
   );
 }
-
-const stepHeads = (steps: number, layout: Layout) =>
-  Array.from({ length: steps }, (_, step) =>
-    small(layout.left(step), 10 * layout.scale, t("step_n", { step: step + 1 }), { class: "head" }, layout),
-  );
-
-/** How many candidates of a step are not drawn. */
-const leftOut = (counts: number[], layout: Layout) =>
-  counts.flatMap((count, step) =>
-    count
-      ? small(
-          layout.left(step),
-          layout.height - 12 * layout.scale,
-          t("decoding.more", { count }),
-          { class: "head" },
-          layout,
-        )
-      : [],
-  );
 
 function followPointer(picture: SVGSVGElement, read: (n: number | null) => void) {
   const branch = (node: Element | null) =>
     node instanceof SVGElement && node.dataset.branch ? Number(node.dataset.branch) : null;
   const focused = () => branch(picture.querySelector(".node:focus"));
-  picture.addEventListener("pointerover", ({ target }) =>
-    read(branch((target as Element).closest(".node")) ?? focused()),
-  );
+  picture.addEventListener("pointerover", (event) => read(branch(closest(event, ".node")) ?? focused()));
   picture.addEventListener("pointerleave", () => read(focused()));
   picture.addEventListener("focusin", () => read(focused()));
   picture.addEventListener("focusout", () => read(null));
 }
 
 /** The arrow keys go from node to node. */
-function followKeys(
-  picture: SVGSVGElement,
-  nodes: SVGGElement[],
-  { branches, best }: { branches: Branch[]; best: number },
-  columns: number[][],
-) {
+function followKeys(picture: SVGSVGElement, nodes: SVGGElement[], { branches, best, columns }: Layout) {
   picture.addEventListener("keydown", (event) => {
     const n = nodes.findIndex((node) => node.matches(":focus"));
     if (n < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -244,9 +188,7 @@ function followKeys(
     const to = ways[event.key];
     if (to === undefined) return;
     event.preventDefault();
-    nodes.forEach((node, i) => {
-      node.setAttribute("tabindex", i === to ? "0" : "-1");
-    });
+    for (const [i, node] of nodes.entries()) node.setAttribute("tabindex", i === to ? "0" : "-1");
     nodes[to].focus();
   });
 }

@@ -6,40 +6,37 @@ import { askAboutRun } from "../../state/server-cache.ts";
 import { state } from "../../state/state.ts";
 import { h } from "../../ui/dom.ts";
 import { download } from "../../ui/export.ts";
-
+import { link } from "../../ui/parts.ts";
 import { handout } from "./handout.ts";
 
-type TextFile = { name: string; text: string; type: string };
+type TextFile = { name: string; text: string };
 
 /** Whether the file is of words. */
 const inUnit = () => ({ words: state.inWords && Boolean(state.run.words) });
 
 export function downloadMenu() {
   const failed = h("p", { role: "alert", hidden: true }, t("home.failed"));
-  const files: Record<string, () => Promise<TextFile>> = {
-    handout: async () => ({
-      name: `${modelName(state.run.checkpoint)}-handout.html`,
-      text: await handout(),
-      type: "text/html",
-    }),
-    notebook: async () => ({ ...(await askAboutRun("notebook", inUnit())), type: "application/x-ipynb+json" }),
-    csv: async () => ({ ...(await askAboutRun("weights_csv", inUnit())), type: "text/csv" }),
-  };
-  const line = ([what, make]: [string, () => Promise<TextFile>]) => {
+  const line = (what: string, type: string, make: () => Promise<TextFile>) => {
     const save = async () => {
       button.disabled = true;
       failed.hidden = true;
       try {
-        const { name, text, type } = await make();
+        const { name, text } = await make();
         download(new Blob([text], { type }), name);
       } catch {
         failed.hidden = false;
       }
       button.disabled = false;
     };
-    const button = h("button", { type: "button", class: "link", "data-file": what, onclick: save }, t(`home.${what}`));
+    const button = link(t(`home.${what}`), save, { "data-file": what });
     return h("p", {}, button, " ", h("small", {}, t(`home.${what}.about`)));
   };
-  const list = h("div", { class: "popover" }, Object.entries(files).map(line), failed);
+  const handoutName = () => `${modelName(state.run.checkpoint)}-handout.html`;
+  const files = [
+    line("handout", "text/html", async () => ({ name: handoutName(), text: await handout() })),
+    line("notebook", "application/x-ipynb+json", () => askAboutRun("notebook", inUnit())),
+    line("csv", "text/csv", () => askAboutRun("weights_csv", inUnit())),
+  ];
+  const list = h("div", { class: "popover" }, files, failed);
   return h("details", { class: "pill", id: "home" }, h("summary", {}, t("home")), list);
 }

@@ -2,25 +2,24 @@
 // the worked head of this run.
 
 import type { Provenance } from "#schema";
-
 import { assetAddress } from "../../api/schema.ts";
 import type { Child, Kind, Run } from "../../api/types.ts";
 import { explainCell } from "../../charts/arithmetic.ts";
-import { heatmap, thumbnail } from "../../charts/attention-map.ts";
+import { thumbnail } from "../../charts/attention-map.ts";
 import { shapeTable } from "../../charts/shape-table.ts";
 import { STAGES, stageSection } from "../../charts/sublayer-stages.ts";
 import { pageAddress } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
 import { formatList, formatPercent, hasText, language, nodes, t } from "../../state/i18n.ts";
 import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
-import { argmax, attentionRow, KINDS, SIDES, state } from "../../state/state.ts";
+import { argmax, KINDS, SIDES, state } from "../../state/state.ts";
 import { outputToken, tokenIndex, tokenRun } from "../../state/words.ts";
 import { describeChange } from "../../ui/describe-change.ts";
 import { h, svg, twoFrames, word } from "../../ui/dom.ts";
 import { painted } from "../../ui/export.ts";
 import { cells, rowHeading, table } from "../../ui/parts.ts";
 import { isDark } from "../../ui/theme.ts";
-
+import { paperMap, shownHead, strongestWord, wordWithShare } from "./paper.ts";
 import { checksTable } from "./self-checks.ts";
 import { worksheet } from "./worksheet.ts";
 
@@ -86,13 +85,12 @@ function staticCopy(sheet: HTMLElement) {
 /** The sentence, its translation, and what was changed in the run. */
 function openingSection() {
   const { run, baseline } = state;
-  const output = run.text;
   const changes = baseline && [
     h("p", {}, h("b", {}, t("changed"), ": "), formatList(run.changes.map((each) => describeChange(each, baseline)))),
     h("p", {}, nodes("changed.original", { output: word(baseline.output.join(" "), "target") })),
   ];
   return [
-    h("h1", {}, word(run.sentence, "source"), " → ", word(output, "target")),
+    h("h1", {}, word(run.sentence, "source"), " → ", word(run.text, "target")),
     h("p", {}, t("handout.about")),
     changes,
   ];
@@ -126,22 +124,19 @@ function describeSetting([name, value]: [string, unknown]) {
 
 /** Every decoding step: what was read and output, what else was likely, and the source word with the highest weight. */
 function stepTable(run: Run) {
-  const { layers, heads, allowed } = run.attention.cross;
-  const layer = Math.min(state.layer, layers - 1);
+  const { heads, allowed } = run.attention.cross;
+  const { layer } = shownHead("cross");
   const attention = t(heads > 1 ? "handout.step.looks" : "handout.step.looks_alone", { layer: layer + 1 });
   const headings = ["step", "reads", "says", "next"].map((name) => t(`handout.step.${name}`));
   const rows = run.steps.map(({ token, probability, candidates }, step) => {
-    const weights = attentionRow("cross", layer, null, step);
-    const key = argmax(weights);
     // The output need not be the likeliest.
     const others = candidates.filter((each) => each.token !== outputToken(run.steps[step])).slice(0, 2);
-    const isOpen = allowed[step].includes(true);
     const contents = [
       step + 1,
       word(run.decoder_input[step], "target"),
-      [word(token, "target"), ` ${formatPercent(probability)}`],
+      wordWithShare(token, "target", probability),
       others.map((each) => `${each.token} ${formatPercent(each.probability)}`).join(", "),
-      isOpen ? [word(run.source[key], "source"), ` ${formatPercent(weights[key])}`] : t("handout.nothing"),
+      allowed[step].includes(true) ? strongestWord(layer, null, step) : t("handout.nothing"),
     ];
     return h("tr", {}, cells(contents));
   });
@@ -152,11 +147,8 @@ function stepTable(run: Run) {
 function mapSection(kind: Kind) {
   const { run } = state;
   const { layers, heads } = run.attention[kind];
-  const [layer, head] = [Math.min(state.layer, layers - 1), Math.min(state.head, heads - 1)];
-  const sides = SIDES[kind];
-  const [from, at] = sides.map((side) => word(t(`side.${side}`), side));
-  const large = heatmap(kind, layer, head, { width: WIDTH, sides, isOnPaper: true });
-  large.mark(null);
+  const { layer, head } = shownHead(kind);
+  const [from, at] = SIDES[kind].map((side) => word(t(`side.${side}`), side));
   const small = (ofLayer: number) => {
     const figures = Array.from({ length: heads }, (_, i) => h("figure", {}, thumbnail(kind, ofLayer, i, run, true)));
     return [h("h4", {}, t("attention.all_heads", { layer: ofLayer + 1 })), h("div", { class: "heads" }, figures)];
@@ -164,7 +156,7 @@ function mapSection(kind: Kind) {
   return [
     h("h2", {}, t("handout.maps", { kind: t(`kind.${kind}`) })),
     h("p", {}, nodes("attention.axes", { head: head + 1, layer: layer + 1, from, at })),
-    large.element,
+    paperMap(kind, layer, head, { width: WIDTH }),
     isAblated(kind, layer, head, run.changes) ? h("p", {}, t("ablation.shown")) : null,
     Array.from({ length: layers }, (_, ofLayer) => small(ofLayer)),
   ];

@@ -4,7 +4,7 @@ import { isOwn, isReal, modelName, models, useModel } from "../../api/models.ts"
 import { awaitedModel, cancelWait, secondsLeft } from "../../api/real-models.ts";
 import { opening } from "../../api/schema.ts";
 import { readPreference, writePreference } from "../../api/session.ts";
-import type { View } from "../../api/types.ts";
+import type { Message, View } from "../../api/types.ts";
 import { mapPaint } from "../../charts/attention-map.ts";
 import {
   chooseLanguage,
@@ -120,16 +120,13 @@ function showAwaitedModel(page: Element, signal: AbortSignal) {
   const bar = h("progress", { max: 1 });
   const cancel = button("link", t("loading.cancel"), cancelWait);
   const line = h("div", { class: "awaited", id: "awaited-model", role: "status", hidden: true }, text, bar, cancel);
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  const showOrHide = () => {
+    line.hidden = !awaitedModel();
+  };
   const draw = () => {
     const wait = awaitedModel();
-    if (!wait) {
-      clearTimeout(timer);
-      timer = undefined;
-      line.hidden = true;
-      return;
-    }
-    timer ??= setTimeout(() => (line.hidden = !awaitedModel()), PATIENCE_MS);
+    if (!wait) return showOrHide();
+    if (line.hidden) setTimeout(showOrHide, PATIENCE_MS);
     const { checkpoint, fetched, size } = wait;
     const isFetched = fetched >= size;
     const amount = { name: modelName(checkpoint), fetched: formatBytes(fetched), size: formatBytes(size) };
@@ -148,31 +145,25 @@ function showAwaitedModel(page: Element, signal: AbortSignal) {
 
 function timeLeft(seconds: number) {
   const [unit, n] = seconds < 90 ? ["second", Math.max(1, seconds)] : ["minute", seconds / 60];
-  const format = new Intl.NumberFormat(language, {
-    style: "unit",
-    unit,
-    unitDisplay: "long",
-    maximumFractionDigits: 0,
-  });
-  return { time: format.format(n) };
+  const options = { style: "unit", unit, unitDisplay: "long", maximumFractionDigits: 0 } as const;
+  return { time: new Intl.NumberFormat(language, options).format(n) };
 }
 
 function languageChoice() {
   const choice = pillSelect("language", t("header.language"), Object.entries(LANGUAGES));
   choice.value = language;
-  const choose = async () => {
+  choice.addEventListener("change", async () => {
     try {
       await chooseLanguage(choice.value);
       document.getElementById("language")?.focus(); // of the header that was mounted since
     } catch {
       choice.value = language; // its catalogue cannot be had: the page stays as it is
     }
-  };
-  choice.addEventListener("change", choose);
+  });
   return choice;
 }
 
-function deviceBadge({ device, why }: { device: string; why: import("../../api/types.ts").Message }) {
+function deviceBadge({ device, why }: { device: string; why: Message }) {
   const summary = h("summary", {}, h("span", { class: "dot" }), device);
   return h("details", { class: "pill", id: "device" }, summary, h("p", { class: "popover" }, formatMessage(why)));
 }

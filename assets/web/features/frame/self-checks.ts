@@ -25,21 +25,17 @@ export function badge(signal: AbortSignal) {
   };
   const check = async () => {
     const { run } = state;
+    show("…", "checks.running");
+    await new Promise((done) => setTimeout(done, PAUSE_MS));
+    if (run !== state.run || signal.aborted) return;
     const answer = await askAboutRun("checks").catch(() => null);
     if (run !== state.run) return;
     if (!answer) show("–", "checks.failed");
     else if (answer.checks.every(({ ok }) => ok)) show("✓", "checks.right", checksTable(answer.checks));
     else show("✗", "checks.wrong", checksTable(answer.checks));
   };
-  let timer: ReturnType<typeof setTimeout> | undefined;
   const isNew = changeDetector();
-  subscribe(element, () => {
-    if (!isNew(state.run)) return;
-    show("…", "checks.running");
-    clearTimeout(timer);
-    timer = setTimeout(check, PAUSE_MS);
-  });
-  signal.addEventListener("abort", () => clearTimeout(timer));
+  subscribe(element, () => isNew(state.run) && check());
   return element;
 }
 

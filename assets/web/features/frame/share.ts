@@ -19,7 +19,8 @@ const tokens: Map<string, string> = new Map();
 export function shareButton(signal: AbortSignal) {
   const address = h("input", { readonly: true, "aria-label": t("share.link"), onfocus: () => address.select() });
   const status = h("p", { role: "status" });
-  const own = ownModelChoices(status, () => copy(isPresenting()));
+  const say = (text: string) => status.replaceChildren(text);
+  const own = ownModelChoices(say, () => copy(isPresenting()));
   const presenter = link(t("share.presenter"), () => copy(true), { id: "share-presenter" });
   const about = h("p", {}, presenter, " ", t("share.presenter_about"));
   const start = startButton("share-class");
@@ -32,18 +33,15 @@ export function shareButton(signal: AbortSignal) {
     own.hidden = !isPrivate;
     for (const each of [address, about]) each.hidden = isPrivate;
     popover.hidden = false;
-    if (isPrivate) {
-      status.textContent = t("share.own", { name: modelName(checkpoint) });
-      return;
-    }
+    if (isPrivate) return say(t("share.own", { name: modelName(checkpoint) }));
     address.value = linkOf(presenting);
     try {
       await navigator.clipboard.writeText(address.value);
       const key = tokens.has(checkpoint) ? "share.copied_own" : "share.copied";
-      status.textContent = t(presenting ? "share.copied_presenter" : key);
+      say(t(presenting ? "share.copied_presenter" : key));
     } catch {
       address.select(); // a page without that right: the visitor copies it
-      status.textContent = t("share.copy_it");
+      say(t("share.copy_it"));
     }
   }
 
@@ -65,24 +63,21 @@ function linkOf(presenting: boolean) {
 
 /**
  * A visitor's own model: shared by a link, or saved as a file.
- * @param status says what failed @param copyLink once it is shared
+ * @param say what failed @param copyLink once it is shared
  */
-function ownModelChoices(status: HTMLElement, copyLink: () => void) {
+function ownModelChoices(say: (text: string) => void, copyLink: () => void) {
   async function shareModel() {
     const { checkpoint } = state.run;
     try {
       tokens.set(checkpoint, (await api.share_model({ checkpoint })).checkpoint);
       copyLink();
     } catch (error) {
-      status.textContent = formatMessage(reasonOf(error));
+      say(formatMessage(reasonOf(error)));
     }
   }
   function saveModel() {
     const model = ownModels().find(({ checkpoint }) => checkpoint === state.run.checkpoint);
-    if (model)
-      downloadModel(model, (text) => {
-        status.textContent = text;
-      });
+    if (model) downloadModel(model, say);
   }
   return h(
     "div",

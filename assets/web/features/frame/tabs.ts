@@ -17,20 +17,10 @@ const KEYS: Record<string, (at: number, count: number) => number> = {
 
 export function mount({ element }: import("../../api/types.ts").View) {
   const { choices = [] } = schema.parameters.tab;
-  const tabs = choices.map((name) =>
-    h(
-      "button",
-      {
-        type: "button",
-        role: "tab",
-        id: `tab-${name}`,
-        "data-tab-id": name,
-        "aria-controls": `panel-${name}`,
-        onclick: () => update({ tab: name }),
-      },
-      t(`tab.${name}`),
-    ),
-  );
+  const tabs = choices.map((name) => {
+    const attributes = { role: "tab", id: `tab-${name}`, "data-tab-id": name, "aria-controls": `panel-${name}` };
+    return button(null, t(`tab.${name}`), () => update({ tab: name }), attributes);
+  });
   const list = h("div", { role: "tablist", "aria-label": t("tabs") }, tabs);
   list.addEventListener("keydown", (event) => {
     const at = tabs.indexOf(event.target as HTMLButtonElement);

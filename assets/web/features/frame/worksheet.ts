@@ -2,20 +2,20 @@
 // answers on a page of their own, all computed from the run.
 
 import { revealedQuestions, room } from "../../api/room.ts";
-import type { Child, Kind } from "../../api/types.ts";
+import type { Child, Kind, Places, Side } from "../../api/types.ts";
 import { isLongDrawing } from "../../charts/attention-lines.ts";
-import { heatmap, thumbnail } from "../../charts/attention-map.ts";
-import type { DrawnMap } from "../../charts/map-parts.ts";
+import { thumbnail } from "../../charts/attention-map.ts";
 import { formatList, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { fetchSublayer } from "../../state/server-cache.ts";
-import { argmax, attentionRow, likelihood, SIDES, state } from "../../state/state.ts";
+import { argmax, attentionRow, likelihood, state } from "../../state/state.ts";
 import { summaryTable } from "../../ui/class-answers.ts";
 import { explainLikelihood } from "../../ui/describe-likelihood.ts";
 import { h, word } from "../../ui/dom.ts";
 import { cells, rowHeading } from "../../ui/parts.ts";
+import { paperMap, shownHead, strongestWord, wordWithShare } from "./paper.ts";
 
-/** A question with what stands under it, lines to write on, and its answer. */
-type Item = { question: Child; figure?: Child; lines: number; answer: Child };
+/** A question of the catalogue with what stands under it, lines to write on, and its answer if that is another text. */
+type Item = { name: string; places?: Places; figure?: Child; lines: number; answer?: Child };
 
 const ON_FIRST_PAGE = 4; // questions
 const MAX_CELL = 44; // px, so that two maps and their questions go on a page
@@ -34,31 +34,32 @@ export async function worksheet(width: number) {
   const items = [
     shapes(),
     strongest(place, width),
-    rowSum(place),
+    { name: "sum", places: { row: rowName(place.query) }, lines: 1 },
     softmax(place, scores),
-    mask(place, width),
+    mask(width),
     heads(place),
     ...(isLong() ? [] : [product()]), // a hundred factors are too many for pencil and paper
-    guess(),
+    { name: "guess", lines: 2 },
   ];
-  const source = word(run.sentence, "source");
-  const target = word(run.text, "target");
+  const places = { source: word(run.sentence, "source"), target: word(run.text, "target"), checkpoint: run.checkpoint };
   const head = [
     h("p", { class: "named" }, h("span", {}, t("worksheet.name")), h("span", {}, t("worksheet.date"))),
     h("h1", {}, t("worksheet.title")),
-    h("p", {}, nodes("worksheet.about", { source, target, checkpoint: run.checkpoint })),
+    h("p", {}, nodes("worksheet.about", places)),
   ];
-  const asked = items.map(({ question, figure, lines }, i) => [
+  const asked = items.map(({ name, places, figure, lines }: Item, i) => [
     h("h3", {}, t("worksheet.question", { n: i + 1 })),
-    h("p", {}, question),
-    figure ?? null,
+    h("p", {}, nodes(`worksheet.${name}`, places)),
+    figure,
     h(
       "div",
       { class: "lines" },
       Array.from({ length: lines }, () => h("div")),
     ),
   ]);
-  const answered = items.map(({ answer }) => h("li", {}, answer));
+  const answered = items.map(({ name, places, answer }: Item) =>
+    h("li", {}, answer ?? nodes(`worksheet.${name}.answer`, places)),
+  );
   return [
     h("section", { class: "page" }, head, asked.slice(0, ON_FIRST_PAGE)),
     h("section", { class: "page" }, asked.slice(ON_FIRST_PAGE)),
@@ -74,12 +75,12 @@ function classPage() {
   return h("section", { class: "page class" }, h("h1", {}, t("room.summary")), summaryTable(questions));
 }
 
-export type Place = { layer: number; head: number; query: number };
+type Place = { layer: number; head: number; query: number };
 
 /** The head of cross-attention that is in view, and a row of it that is worth computing. */
 function crossPlace(): Place {
-  const { layers, heads, queries } = state.run.attention.cross;
-  const [layer, head] = [Math.min(state.layer, layers - 1), Math.min(state.head, heads - 1)];
+  const { layer, head } = shownHead("cross");
+  const { queries } = state.run.attention.cross;
   const highest = queries.map((_, query) => Math.max(...attentionRow("cross", layer, head, query)));
   return { layer, head, query: argmax(highest.map((weight) => -Math.abs(weight - CLEAR))) };
 }
@@ -112,18 +113,12 @@ function crossCells({ layer, head, query }: Place) {
   return { rows, columns: byWeight.slice(0, MAX_WORDS).sort((a, b) => a - b) };
 }
 
-/** The map of a head, of the size that fits a page: its cells in these rows and columns. */
-function figureOf(
-  kind: Kind,
-  layer: number,
-  head: number,
-  width: number,
-  { rows, columns }: { rows: number[]; columns: number[] },
-) {
+/** The map of a head, of the size that fits a page; of a long sentence its cells in these rows and columns. */
+function figureOf(kind: Kind, layer: number, head: number, width: number, rows: number[], columns: number[]) {
   const { run } = state;
   const { queries, keys, allowed } = run.attention[kind];
-  const options = { width, sides: SIDES[kind], maxCell: MAX_CELL, maxHeight: MAX_HEIGHT, isOnPaper: true };
-  if (!isLong()) return paperFigure(heatmap(kind, layer, head, options));
+  const options = { width, maxCell: MAX_CELL, maxHeight: MAX_HEIGHT };
+  if (!isLong()) return h("div", { class: "figure" }, paperMap(kind, layer, head, options));
   const maps = {
     layers: 1,
     heads: 1,
@@ -132,63 +127,43 @@ function figureOf(
     allowed: rows.map((row) => columns.map((key) => allowed[row][key])),
     values: rows.flatMap((row) => columns.map((key) => attentionRow(kind, layer, head, row)[key])),
   };
-  const drawn = {
-    ...run,
-    attention: { ...run.attention, [kind]: maps },
-    output: rows.map((row) => run.output[row]),
-    reference: null,
-  };
+  const attention = { ...run.attention, [kind]: maps };
+  const excerpt = { attention, output: rows.map((row) => run.output[row]), reference: null };
   const places = { rows: rows.length, target: queries.length, columns: columns.length, source: keys.length };
-  return [paperFigure(heatmap(kind, 0, 0, { ...options, run: drawn })), h("p", {}, t("worksheet.excerpt", places))];
-}
-
-function paperFigure(map: DrawnMap) {
-  map.mark(null);
-  return h("div", { class: "figure" }, map.element);
+  const figure = h("div", { class: "figure" }, paperMap(kind, 0, 0, { ...options, run: excerpt }));
+  return [figure, h("p", {}, t("worksheet.excerpt", places))];
 }
 
 function shapes(): Item {
   const { source, decoder_input } = state.run;
-  const places = { source: source.length, target: decoder_input.length };
-  const tokens = (list: string[], side: "source" | "target") =>
-    h(
+  const tokens = (list: string[], side: Side) => {
+    const shown = list.length > MAX_TOKENS ? [...list.slice(0, MAX_TOKENS), "…"] : list;
+    return h(
       "p",
       {},
-      (list.length > MAX_TOKENS ? [...list.slice(0, MAX_TOKENS), "…"] : list).flatMap((token) => [
-        word(token, side),
-        " ",
-      ]),
+      shown.map((token) => [word(token, side), " "]),
     );
+  };
   return {
-    question: t("worksheet.shapes", places),
+    name: "shapes",
+    places: { source: source.length, target: decoder_input.length },
     figure: [tokens(source, "source"), tokens(decoder_input, "target")],
     lines: 2,
-    answer: t("worksheet.shapes.answer", places),
   };
 }
 
 function strongest(place: Place, width: number): Item {
-  const { run } = state;
   const { layer, head } = place;
-  const part = crossCells(place);
-  const found = part.rows.map((query) => {
-    const weights = attentionRow("cross", layer, head, query);
-    const key = argmax(weights);
-    return [rowName(query), ": ", word(run.source[key], "source"), ` ${formatPercent(weights[key])}`];
-  });
+  const { rows, columns } = crossCells(place);
+  const found = rows.map((query) => [rowName(query), ": ", ...strongestWord(layer, head, query)]);
   return {
-    question: t("worksheet.strongest", { layer: layer + 1, head: head + 1 }),
-    figure: figureOf("cross", layer, head, width, part),
+    name: "strongest",
+    places: { layer: layer + 1, head: head + 1 },
+    figure: figureOf("cross", layer, head, width, rows, columns),
     lines: 1,
     answer: formatList(found),
   };
 }
-
-const rowSum = ({ query }: Place): Item => ({
-  question: nodes("worksheet.sum", { row: rowName(query) }),
-  lines: 1,
-  answer: t("worksheet.sum.answer"),
-});
 
 function softmax(place: Place, scores: number[]): Item {
   const { source, attention } = state.run;
@@ -199,80 +174,58 @@ function softmax(place: Place, scores: number[]): Item {
   const open = columns.filter((key) => allowed[key]);
   const others = [...source.keys()].filter((key) => allowed[key] && !columns.includes(key));
   const sum = others.reduce((total, key) => total + Math.exp(scores[key]), 0);
-  const given = open.map((key) => scores[key].toFixed(2));
-  const row = (name: string, values: Child[], rest: Child = "") =>
-    h("tr", {}, rowHeading(name), cells(others.length ? [...values, rest] : values));
-  const table = h(
-    "table",
-    { class: "given" },
-    h("tbody", {}, [
-      row(
-        t("worksheet.softmax.word"),
-        open.map((key) => word(source[key], "source")),
-        t("worksheet.others", { count: others.length }),
-      ),
-      row(t("worksheet.softmax.score"), given),
-      row(
-        "exp",
-        open.map(() => ""),
-        sum.toPrecision(3),
-      ),
-      row(
-        t("worksheet.softmax.weight"),
-        open.map(() => ""),
-      ),
-    ]),
-  );
+  const row = (name: string, contentOf: (key: number) => Child, rest: Child) =>
+    h("tr", {}, rowHeading(name), cells([...open.map(contentOf), ...(others.length ? [rest] : [])]));
+  const othersName = t("worksheet.others", { count: others.length });
+  const rows = [
+    row(t("worksheet.softmax.word"), (key) => word(source[key], "source"), othersName),
+    row(t("worksheet.softmax.score"), (key) => scores[key].toFixed(2), ""),
+    row("exp", () => "", sum.toPrecision(3)),
+    row(t("worksheet.softmax.weight"), () => "", ""),
+  ];
   const found = open.map((key) => [word(source[key], "source"), ` ${weights[key].toFixed(2)}`]);
   return {
-    question: nodes("worksheet.softmax", { row: rowName(query) }),
-    figure: table,
+    name: "softmax",
+    places: { row: rowName(query) },
+    figure: h("table", { class: "given" }, h("tbody", {}, rows)),
     lines: 0,
     answer: [formatList(found), `. ${t("worksheet.softmax.answer")}`],
   };
 }
 
-function mask({ layer, head }: Place, width: number): Item {
-  const { layers, heads } = state.run.attention.decoder;
-  const [ofLayer, ofHead] = [Math.min(layer, layers - 1), Math.min(head, heads - 1)];
-  const { length } = state.run.decoder_input;
-  const first = isLong() ? around(length) : [...Array(length).keys()];
+function mask(width: number): Item {
+  const { layer, head } = shownHead("decoder");
+  const first = around(state.run.decoder_input.length);
   return {
-    question: t("worksheet.mask", { layer: ofLayer + 1, head: ofHead + 1 }),
-    figure: figureOf("decoder", ofLayer, ofHead, width, { rows: first, columns: first }),
+    name: "mask",
+    places: { layer: layer + 1, head: head + 1 },
+    figure: figureOf("decoder", layer, head, width, first, first),
     lines: 2,
-    answer: t("worksheet.mask.answer"),
   };
 }
 
 function heads({ layer, query }: Place): Item {
-  const { run } = state;
-  const count = Math.min(run.attention.cross.heads, MAX_HEADS);
-  const all = Array.from({ length: count }, (_, head) => head);
-  const picture = (head: number) =>
-    h("div", {}, thumbnail("cross", layer, head, state.run, true), h("small", {}, t("head_n", { head: head + 1 })));
-  const found = all.map((head) => {
-    const weights = attentionRow("cross", layer, head, query);
-    const key = argmax(weights);
-    return [`${t("head_n", { head: head + 1 })}: `, word(run.source[key], "source"), ` ${formatPercent(weights[key])}`];
-  });
+  const count = Math.min(state.run.attention.cross.heads, MAX_HEADS);
+  const all = Array.from({ length: count }, (_, head) => ({ head, name: t("head_n", { head: head + 1 }) }));
+  const picture = ({ head, name }: { head: number; name: string }) =>
+    h("div", {}, thumbnail("cross", layer, head, state.run, true), h("small", {}, name));
+  const found = all.map(({ head, name }) => [`${name}: `, ...strongestWord(layer, head, query)]);
   return {
-    question: t("worksheet.heads", { layer: layer + 1 }),
+    name: "heads",
+    places: { layer: layer + 1, row: rowName(query), found: formatList(found) },
     figure: h("div", { class: "small-maps" }, all.map(picture)),
     lines: 2,
-    answer: nodes("worksheet.heads.answer", { row: rowName(query), found: formatList(found) }),
   };
 }
 
 function product(): Item {
   const { run } = state;
-  const found = run.steps.map(({ token, probability }) => [word(token, "target"), ` ${formatPercent(probability)}`]);
+  const found = run.steps.map(({ token, probability }) => wordWithShare(token, "target", probability));
   const whole = t("worksheet.product.answer", { whole: formatPercent(likelihood(run)) });
   return {
-    question: nodes("worksheet.product", { found: formatList(found) }),
+    name: "product",
+    places: { found: formatList(found) },
     lines: 1,
     answer: joinSentences(whole, explainLikelihood(run)),
   };
 }
-
-const guess = (): Item => ({ question: t("worksheet.guess"), lines: 2, answer: t("worksheet.guess.answer") });

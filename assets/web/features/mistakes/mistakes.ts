@@ -1,6 +1,6 @@
 // Spot the bug: mistakes of tutorials, each from its symptom over a guess to the lines that cause it.
 
-import type { DecodingSymptom, MistakeCode, MistakeRequest, Symptom, TrainingMistakeRequest } from "#schema";
+import type { DecodingSymptom, MistakeCode, MistakeRequest, Symptom } from "#schema";
 import { api, NO_ANSWER, reasonOf } from "../../api/client.ts";
 import {
   isGoingOn,
@@ -20,7 +20,8 @@ import { state, update } from "../../state/state.ts";
 import { h, replaceKeepingFocus, twoFrames, word } from "../../ui/dom.ts";
 import { describeWaiting, formatDuration } from "../../ui/duration.ts";
 import { fitToScreen } from "../../ui/fit-to-screen.ts";
-import { button, drawInSight, isOpen, link, onStopKeys } from "../../ui/parts.ts";
+import { narrow } from "../../ui/frame.ts";
+import { button, drawInSight, isOpen, link, onStopKeys, setContent } from "../../ui/parts.ts";
 import { lossCurves, outputTokens, revealedMistake, symptomMaps, symptomPlaces } from "./symptoms.ts";
 
 export type Places = ReturnType<typeof exercisePlaces>;
@@ -42,7 +43,7 @@ export function mount({ element, signal }: View) {
   for (const name of [readSession(DONE) ?? []].flat()) done.add(name);
   const mistakes: Record<string, MistakeCode> = Object.fromEntries(opening.mistakes.map((each) => [each.name, each]));
   const list = exerciseList(mistakes, open, signal);
-  const head = exerciseHead(move);
+  const head = h("div", { class: "lesson-head" });
   const places = exercisePlaces();
   fitToScreen(places.columns, places.shown, signal);
   let exercise = null as Exercise | null;
@@ -50,7 +51,7 @@ export function mount({ element, signal }: View) {
   function open(name: string) {
     list.foldAway();
     update({ exercise: name });
-    head.title.focus({ preventScroll: true });
+    head.querySelector("h2")?.focus({ preventScroll: true });
   }
   function move(by: 1 | -1) {
     const name = NAMES[NAMES.indexOf(state.exercise) + by];
@@ -63,15 +64,15 @@ export function mount({ element, signal }: View) {
   }
   function begin(mistake: MistakeCode) {
     exercise?.end();
-    exercise = showExercise(mistake, places, list.mark);
+    exercise = showExercise(mistake, places, list.draw);
     const i = NAMES.indexOf(mistake.name);
     const heading = t("mistakes.title", { n: i + 1, of: NAMES.length, title: t(`mistakes.${mistake.name}.title`) });
-    head.draw(mistake, heading);
+    head.replaceChildren(...exerciseHead(mistake, heading, move));
     list.summary.textContent = heading;
-    list.mark();
+    list.draw();
   }
 
-  const article = h("article", { class: "card exercise" }, head.element, places.columns, places.reveal);
+  const article = h("article", { class: "card exercise" }, head, places.columns, places.reveal);
   element.replaceChildren(h("div", { class: "mistakes" }, list.element, article));
   signal.addEventListener("abort", () => exercise?.end());
   drawInSight(element, draw, signal);
@@ -79,13 +80,11 @@ export function mount({ element, signal }: View) {
   onStopKeys(element, { move, choose: (i) => exercise?.choose(i) }, signal);
 }
 
-/** All exercises, folded away on a narrow page. */
+/** All exercises, with the open one and those that are done; folded away on a narrow page. */
 function exerciseList(mistakes: Record<string, MistakeCode>, open: (name: string) => void, signal: AbortSignal) {
-  const items = NAMES.map((name, i) => exerciseItem(mistakes[name], i, () => open(name)));
-  const summary = h("summary", {});
-  const rows = items.map((item) => h("li", {}, item));
-  const element = h("details", { class: "card exercises" }, summary, h("ol", {}, rows));
-  const narrow = matchMedia("(width < 900px)");
+  const summary = h("summary");
+  const items = h("ol");
+  const element = h("details", { class: "card exercises" }, summary, items);
   const fold = () => {
     element.open = !narrow.matches;
   };
@@ -97,43 +96,41 @@ function exerciseList(mistakes: Record<string, MistakeCode>, open: (name: string
     foldAway() {
       if (narrow.matches) element.open = false;
     },
-    /** The exercise that is open, and those that are done. */
-    mark() {
-      for (const item of items) {
-        item.setAttribute("aria-current", item.value === state.exercise ? "step" : "false");
-        (item.lastElementChild as HTMLElement).hidden = !done.has(item.value);
-      }
+    draw() {
+      const rows = NAMES.map((name, i) =>
+        h(
+          "li",
+          {},
+          exerciseItem(mistakes[name], i, () => open(name)),
+        ),
+      );
+      replaceKeepingFocus(items, rows);
     },
   };
 }
 
-function exerciseHead(move: (by: 1 | -1) => void) {
-  const title = h("h2", { tabindex: -1 });
-  const kind = h("small", { class: "kind" });
-  const back = button("pill", t("mistakes.back"), () => move(-1));
-  const next = button("pill primary", t("mistakes.next"), () => move(1));
-  return {
-    element: h("div", { class: "lesson-head" }, title, kind, h("span", { class: "space" }), back, next),
-    title,
-    draw(mistake: MistakeCode, heading: string) {
-      title.textContent = heading;
-      kind.className = `kind ${mistake.kind}`;
-      kind.textContent = t(`mistakes.kind.${mistake.kind}`);
-      back.disabled = mistake.name === NAMES[0];
-      next.disabled = mistake.name === NAMES.at(-1);
-    },
-  };
+function exerciseHead({ name, kind }: MistakeCode, heading: string, move: (by: 1 | -1) => void) {
+  return [
+    h("h2", { tabindex: -1 }, heading),
+    kindTag(kind),
+    h("span", { class: "space" }),
+    button("pill", t("mistakes.back"), () => move(-1), { disabled: name === NAMES[0] }),
+    button("pill primary", t("mistakes.next"), () => move(1), { disabled: name === NAMES.at(-1) }),
+  ];
 }
+
+/** Whether a mistake is of training or of decoding. */
+const kindTag = (kind: string) => h("small", { class: `kind ${kind}` }, t(`mistakes.kind.${kind}`));
 
 function exerciseItem({ name, kind }: MistakeCode, i: number, open: () => void) {
-  const tick = h("span", { "aria-hidden": "true" }, "✓");
+  const tick = [h("span", { "aria-hidden": "true" }, "✓"), h("span", { class: "visually-hidden" }, t("mistakes.done"))];
   const content = [
     h("span", { class: "count" }, formatNumber(i + 1)),
     h("span", { class: "title" }, t(`mistakes.${name}.title`)),
-    h("small", { class: `kind ${kind}` }, t(`mistakes.kind.${kind}`)),
-    h("span", { class: "done", hidden: true }, tick, h("span", { class: "visually-hidden" }, t("mistakes.done"))),
+    kindTag(kind),
+    done.has(name) ? h("span", { class: "done" }, tick) : null,
   ];
-  return button(null, content, open, { value: name });
+  return button(null, content, open, { value: name, "aria-current": name === state.exercise ? "step" : "false" });
 }
 
 /** Where each exercise is shown in its turn. */
@@ -159,9 +156,9 @@ function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }:
     if (!training) return fetchSymptom();
     training.draw();
     const found = mistakeTraining(name).symptom;
-    if (found && found !== shown) show(found, describeSymptom(name, found));
+    if (found && found !== shown) show(found);
   }
-  function show(found: Symptom | null, children: Child[]) {
+  function show(found: Symptom | null, children: Child[] = found ? describeSymptom(name, found) : []) {
     shown = found;
     replaceKeepingFocus(symptom, children);
     symptom.hidden = !children.length;
@@ -193,13 +190,13 @@ function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }:
 
   live.replaceChildren(...(training?.content ?? []));
   question.replaceChildren(...quiz.content);
-  show(null, []);
+  show(null);
   offerToClass(name, quiz.votes, () => choose(-1));
   return { name, draw, choose, end: () => lifetime.abort() };
 }
 
 /** Asks for the symptom of the sentence at the top, once. */
-function symptomOf(name: string, signal: AbortSignal, show: (found: Symptom | null, children: Child[]) => void) {
+function symptomOf(name: string, signal: AbortSignal, show: (found: Symptom | null, children?: Child[]) => void) {
   let asked = ""; // the request that is answered or waited for
   return async () => {
     const { checkpoint, sentence } = state.run;
@@ -210,7 +207,7 @@ function symptomOf(name: string, signal: AbortSignal, show: (found: Symptom | nu
     const isWanted = () => !signal.aborted && key === asked;
     try {
       const answer = await api.mistake(request);
-      if (isWanted()) show(answer, describeSymptom(name, answer));
+      if (isWanted()) show(answer);
     } catch (error) {
       if (!isWanted()) return;
       const reason = reasonOf(error);
@@ -225,8 +222,8 @@ function symptomOf(name: string, signal: AbortSignal, show: (found: Symptom | nu
 function offerToClass(name: string, votes: HTMLElement, reveal: () => void) {
   const causes = offeredCauses(name);
   const choices = causes.map((cause) => t(`mistakes.${cause}.cause`));
-  const right = causes.indexOf(name);
-  offerQuestion("mistake", { kind: "mistake", name, text: t("mistakes.question"), choices, right, reveal, votes });
+  const question = { text: t("mistakes.question"), choices, right: causes.indexOf(name) };
+  offerQuestion("mistake", { kind: "mistake", name, ...question, reveal, votes });
 }
 
 function describeSymptom(exercise: string, found: DecodingSymptom | Symptom) {
@@ -252,19 +249,13 @@ function trainingPanel({ name, seconds }: MistakeCode, signal: AbortSignal) {
   const models = name === TESTED_TWICE ? 1 : 2;
   const losses = lossCurves(signal);
   const time = formatDuration(seconds ?? 0);
-  const about = h("p", { class: "lead" }, [
-    ...joinSentences(
-      [t(models === 1 ? "mistakes.live.one" : "mistakes.live.both")],
-      t("mistakes.live.takes", { time }),
-    ),
-  ]);
+  const what = t(models === 1 ? "mistakes.live.one" : "mistakes.live.both");
+  const about = h("p", { class: "lead" }, joinSentences(what, t("mistakes.live.takes", { time })));
   const status = h("p", { class: "hint", role: "status" });
   const bar = h("progress", { max: 1 });
   const left = h("span", { class: "left" });
   const start = button("go", "", () => isTrainingMistake() || trainMistake(name));
-  const recorded = button("pill", t("mistakes.live.recorded"), () =>
-    showRecording(name as TrainingMistakeRequest["name"]),
-  );
+  const recorded = button("pill", t("mistakes.live.recorded"), () => showRecording(name));
   const stop = button("pill", t("mistakes.live.stop"), stopMistake);
   const going = h("div", { class: "going" }, bar, left, stop);
   return {
@@ -279,12 +270,10 @@ function trainingPanel({ name, seconds }: MistakeCode, signal: AbortSignal) {
       start.hidden = isOn || phase === "shown";
       start.disabled = isAnother;
       recorded.hidden = isOn || phase === "shown" || phase === "recorded";
-      const news = isAnother ? t("mistakes.live.other") : trainingStatus(training);
-      if (status.textContent !== news) status.textContent = news;
+      setContent(status, isAnother ? t("mistakes.live.other") : trainingStatus(training));
       going.hidden = !isOn;
-      const share = stepsDone(training) / (models * training.steps);
-      bar.value = training.wrong.length ? share : 0;
-      left.replaceChildren(...(isOn ? [describeProgress(training, models, seconds ?? 0)].flat() : []));
+      bar.value = training.wrong.length ? stepsDone(training) / (models * training.steps) : 0;
+      setContent(left, isOn ? describeProgress(training, models, seconds ?? 0) : null);
       const areKnown = revealed.has(name) && name !== TESTED_TWICE;
       const [wrong, right] = areKnown ? ["mistakes.wrong", "mistakes.right"] : ["mistakes.this", "mistakes.other"];
       losses.draw(training, { wrong: t(wrong), right: t(right) });
@@ -342,24 +331,19 @@ function guessPanel(name: string, choose: (i: number) => void) {
         choice.classList.toggle("right", isAnswered && choice.value === name);
         choice.classList.toggle("wrong", isWrong);
       }
-      const text = isAnswered ? rightVerdict(name, guess) : guess ? wrongVerdict(name, guess) : [];
-      verdict.replaceChildren(...text);
+      setContent(verdict, isAnswered ? rightVerdict(name, guess) : guess ? wrongVerdict(name, guess) : null);
     },
   };
 }
 
 /** @param guess the last one */
-const rightVerdict = (name: string, guess: string | undefined) =>
-  joinSentences(
-    guess === name ? [h("b", {}, t("lesson.right"))] : [],
-    t("mistakes.verdict", { cause: t(`mistakes.${name}.cause`) }),
-  );
+function rightVerdict(name: string, guess: string | undefined) {
+  const cause = t("mistakes.verdict", { cause: t(`mistakes.${name}.cause`) });
+  return joinSentences(guess === name ? [h("b", {}, t("lesson.right"))] : [], cause);
+}
 
 /** Why it is not that, and what to look at. */
-const wrongVerdict = (name: string, guess: string) =>
-  joinSentences(
-    [h("b", {}, t("lesson.wrong"))],
-    t(`mistakes.${guess}.telltale`),
-    t(`mistakes.${name}.clue`),
-    t("mistakes.again"),
-  );
+function wrongVerdict(name: string, guess: string) {
+  const why = [t(`mistakes.${guess}.telltale`), t(`mistakes.${name}.clue`)];
+  return joinSentences([h("b", {}, t("lesson.wrong"))], ...why, t("mistakes.again"));
+}

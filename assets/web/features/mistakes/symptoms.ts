@@ -75,12 +75,9 @@ export function symptomPlaces({ sentence, wanted, head, right, wrong }: Symptom)
 
 /** Each output in a line, token by token: where there is no map to look at. */
 export function outputTokens(side: SymptomSide) {
-  const lines = texts(side).map((text) => text.split(" ").map((token) => h("li", {}, chip("span", token, "target"))));
-  return h(
-    "div",
-    { class: "token-ids" },
-    lines.map((items) => h("ol", {}, items)),
-  );
+  const line = (text: string) => text.split(" ").map((token) => h("li", {}, chip("span", token, "target")));
+  const lines = texts(side).map((text) => h("ol", {}, line(text)));
+  return h("div", { class: "token-ids" }, lines);
 }
 
 /**
@@ -106,12 +103,8 @@ export function symptomMaps(exercise: string, symptom: Symptom, which: Which) {
   const small = every.map((i) =>
     h("figure", { class: i === head ? "now" : "" }, thumbnail(kind, 0, i, run), h("small", {}, formatNumber(i + 1))),
   );
-  return [
-    h("h4", {}, mapHeading(kind, layer, head)),
-    large(head),
-    heads > 1 ? h("h4", {}, t("mistakes.heads")) : null,
-    heads > 1 ? h("div", { class: "small-heads", "aria-hidden": "true" }, small) : null,
-  ];
+  const others = [h("h4", {}, t("mistakes.heads")), h("div", { class: "small-heads", "aria-hidden": "true" }, small)];
+  return [h("h4", {}, mapHeading(kind, layer, head)), large(head), heads > 1 ? others : null];
 }
 
 function largeMap(run: DrawnRun, kind: Kind, head: number, sides: [Side, Side], file: string) {
@@ -122,12 +115,8 @@ function largeMap(run: DrawnRun, kind: Kind, head: number, sides: [Side, Side], 
     map.element.setAttribute("aria-label", describeLargestWeights(kind, 0, head, run));
     return map.element;
   });
-  return h(
-    "div",
-    { class: "kept large" },
-    figure,
-    pictureButtons(figure, () => `${file}-${head + 1}`),
-  );
+  const buttons = pictureButtons(figure, () => `${file}-${head + 1}`);
+  return h("div", { class: "kept large" }, figure, buttons);
 }
 
 /** In how many rows a head has its largest weight elsewhere than the first. */
@@ -146,24 +135,20 @@ export function lossCurves(signal: AbortSignal) {
   const element = h("div", { class: "kept" }, h("h4", {}, t("mistakes.loss")), chart.element);
   /** @param names of the sides */
   const draw = (training: MistakeTraining, names: Record<Which, string>) => {
-    const shown = WHICH.filter((which) => training[which].length);
-    element.hidden = !shown.length;
-    if (shown.length) chart.draw(curveData(training, names, shown));
+    const curves = WHICH.filter((which) => training[which].length).map((which) => ({
+      name: `${names[which]} ${training[which].at(-1)?.[1].toFixed(3)}`,
+      points: training[which],
+      column: 1,
+      hover: `${names[which]} %{y:.3f}`,
+      ...(which === "wrong" ? { colour: "negative" } : { colour: "accent", dash: "dash" }),
+    }));
+    element.hidden = !curves.length;
+    if (!curves.length) return;
+    const step = curves.at(-1)?.points.at(-1)?.[0];
+    const label = t("mistakes.curves", { step, losses: curves.map(({ name }) => name).join(", ") });
+    chart.draw({ steps: training.steps, yaxis: LOSS_AXIS, curves, label });
   };
   return { element, draw };
-}
-
-function curveData(training: MistakeTraining, names: Record<Which, string>, shown: Which[]) {
-  const curves = shown.map((which) => ({
-    name: `${names[which]} ${training[which].at(-1)?.[1].toFixed(3)}`,
-    points: training[which],
-    column: 1,
-    hover: `${names[which]} %{y:.3f}`,
-    ...(which === "wrong" ? { colour: "negative" } : { colour: "accent", dash: "dash" }),
-  }));
-  const step = training[shown[shown.length - 1]].at(-1)?.[0];
-  const label = t("mistakes.curves", { step, losses: curves.map(({ name }) => name).join(", ") });
-  return { steps: training.steps, yaxis: LOSS_AXIS, curves, label };
 }
 
 /** Both sides of a mistake, and why; without a symptom only what is always so. */
@@ -172,11 +157,10 @@ export function revealedMistake({ name, wrong, right }: MistakeCode, symptom: Sy
     h("section", {}, h("h3", {}, t(`mistakes.about.${what}`)), h("p", {}, t(`mistakes.${name}.${what}`))),
   );
   const sides = symptom && WHICH.map((which) => revealedSide(name, symptom, which));
+  const sidesClass = `sides ${name === PART_FOR_WHOLE ? "stacked" : ""}`;
   return [
     h("div", { class: "codes" }, code(wrong, right, "wrong"), code(right, wrong, "right")),
-    ...(symptom
-      ? [h("div", { class: `sides ${name === PART_FOR_WHOLE ? "stacked" : ""}` }, sides), measuredTable(symptom)]
-      : []),
+    ...(symptom ? [h("div", { class: sidesClass }, sides), measuredTable(symptom)] : []),
     h("div", { class: "about-it" }, about),
   ];
 }

@@ -1,39 +1,25 @@
 // The data of a training: the pairs, its vocabularies, and a pair as ids.
 
 import type { PairAsIds } from "#schema";
-
 import type { Side } from "../../api/types.ts";
-import { joinSentences, t } from "../../state/i18n.ts";
+import { formatMessage, joinSentences, t } from "../../state/i18n.ts";
 import { chip, h, scrollBox } from "../../ui/dom.ts";
-import { changeDetector } from "../../ui/parts.ts";
-
+import { changeDetector, showContent } from "../../ui/parts.ts";
+import { chosen, limits, messageOf, planned, settings } from "./choices.ts";
 import { pairEditor } from "./own-pairs.ts";
-import { type MessageOf, problemLine, type Settings, settingRow } from "./settings.ts";
-import type { Plan } from "./train.ts";
+import { settingRow, share } from "./settings.ts";
 
 const MANY_WORDS = 24; // a larger vocabulary is set closer
 
 /** `touched()` is called when the visitor works on the pairs. */
-export function dataCard({
-  limits,
-  settings,
-  changed,
-  touched,
-  signal,
-}: {
-  limits: Record<string, number>;
-  settings: () => Settings;
-  changed: () => void;
-  touched: () => void;
-  signal: AbortSignal;
-}) {
+export function dataCard(changed: () => void, touched: () => void, signal: AbortSignal) {
   const title = h("h2");
   const about = h("p", { class: "lead" });
-  const problem = problemLine();
-  const editor = h("div", {}, pairEditor({ limits, changed, signal }));
+  const problem = h("p", { class: "problem" });
+  const editor = h("div", {}, pairEditor(limits.file, changed, signal));
   for (const touch of ["click", "input", "drop"]) editor.addEventListener(touch, touched);
-  const heldOut = settingRow("held_out", { max: limits.held_out }, (share) => {
-    settings().held_out = share;
+  const heldOut = settingRow("held_out", share(limits.held_out), (value) => {
+    settings().held_out = value;
     changed();
   });
   const vocabularies = h("div", { class: "vocabularies" });
@@ -46,26 +32,27 @@ export function dataCard({
     h("p", { class: "hint" }, t("train.pair.about")),
   );
   const legend = h("legend", { class: "visually-hidden" }, t("train.corpus"));
-  const content = [legend, title, about, editor, problem.element, heldOut.element, built];
+  const content = [legend, title, about, editor, problem, heldOut.element, built];
   const isNew = changeDetector();
   return {
     element: h("fieldset", { class: "card", id: "train-data" }, content),
-    draw(corpus: string, plan: Plan | null, messageOf: MessageOf) {
+    draw() {
+      const { corpus } = chosen;
+      const { plan } = planned;
       title.textContent = t(`train.corpus.${corpus}`);
       about.textContent = t(`train.corpus.${corpus}.about`, { pairs: limits.pairs });
       editor.hidden = corpus !== "own";
-      problem.draw(messageOf("pairs"));
-      heldOut.draw(settings().held_out, messageOf("held_out"));
+      const message = messageOf("pairs");
+      showContent(problem, message && formatMessage(message));
+      heldOut.draw(settings().held_out);
       const split = plan?.pairs ? t("train.split", { ...plan.pairs }) : "";
       heldOut.about.replaceChildren(...joinSentences(t("train.set.held_out.about"), split));
       if (!isNew(plan)) return;
       built.hidden = !plan?.vocabularies;
       if (!plan?.vocabularies || !plan.example) return;
       const { source, target, source_size, target_size } = plan.vocabularies;
-      vocabularies.replaceChildren(
-        vocabulary("source", source, source_size),
-        vocabulary("target", target, target_size),
-      );
+      const both = [vocabulary("source", source, source_size), vocabulary("target", target, target_size)];
+      vocabularies.replaceChildren(...both);
       ids.replaceChildren(...pairAsIds(plan.example));
     },
   };

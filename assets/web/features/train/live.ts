@@ -5,73 +5,47 @@ import { lineChart, topLoss } from "../../charts/line-chart.ts";
 import { formatMessage, formatPercent, joinSentences, t } from "../../state/i18n.ts";
 import { h } from "../../ui/dom.ts";
 import { describeWaiting, formatDuration } from "../../ui/duration.ts";
-import { pictureButtons } from "../../ui/export.ts";
-import { changeDetector } from "../../ui/parts.ts";
+import { pictureFrame } from "../../ui/export.ts";
+import { setContent, showContent } from "../../ui/parts.ts";
 import { translationChips } from "./replay.ts";
-
-type Parts = ReturnType<typeof build>;
 
 /** A share in whole per cent. */
 const wholePercent = (share: number) => formatPercent(Math.round(share * 100) / 100);
 
 export function liveCard(signal: AbortSignal) {
-  const parts = build(signal);
-  const { title, trouble, queue, curves, now, outcome } = parts;
-  const content = [h("div", { role: "status" }, title), trouble, queue, curves, now, outcome];
-  return { element: h("section", { class: "card", id: "train-live" }, content), draw: () => draw(parts) };
-}
-
-function build(signal: AbortSignal) {
   const loss = lineChart(216, signal);
   const accuracy = lineChart(136, signal);
+  const title = h("h2", { id: "train-status" });
+  const trouble = h("p", { class: "message", id: "train-trouble", role: "alert", hidden: true });
+  const queue = h("p", { class: "queue" });
+  const lossTitle = h("h3", {}, t("train.curve.loss"));
+  const accuracyTitle = h("h3", {}, t("train.curve.accuracy"));
+  const charts = [lossTitle, loss.element, accuracyTitle, accuracy.element];
+  const curves = pictureFrame(loss.element, () => `${training.name}-loss`, charts);
+  const now = h("p", { class: "now-says" });
   const reading = h("p", { class: "say" });
   const scores = h("div", { class: "verdict", id: "train-scores", role: "status" });
-  return {
-    title: h("h2", { id: "train-status" }),
-    trouble: h("p", { class: "message", id: "train-trouble", role: "alert", hidden: true }),
-    queue: h("p", { class: "queue" }),
-    loss,
-    accuracy,
-    curves: h(
-      "div",
-      { class: "kept" },
-      h("h3", {}, t("train.curve.loss")),
-      loss.element,
-      h("h3", {}, t("train.curve.accuracy")),
-      accuracy.element,
-      pictureButtons(loss.element, () => `${training.name}-loss`),
-    ),
-    now: h("p", { class: "now-says" }),
-    reading,
-    scores,
-    outcome: h("div", { class: "outcome" }, reading, scores),
-    hasNewOutput: changeDetector(),
-    hasNewResult: changeDetector(),
-  };
-}
+  const outcome = h("div", { class: "outcome" }, reading, scores);
+  const content = [h("div", { role: "status" }, title), trouble, queue, curves, now, outcome];
 
-function draw(parts: Parts) {
-  const { phase, message, translation, scores } = training;
-  if (phase === "idle") return;
-  const { title, trouble, queue, curves, now, outcome } = parts;
-  setText(title, describeStatus());
-  trouble.hidden = phase !== "failed";
-  setText(trouble, phase !== "failed" ? "" : message ? formatMessage(message) : t("train.broken"));
-  const isWaiting = phase === "waiting";
-  queue.hidden = !isWaiting;
-  for (const each of [curves, now, outcome]) each.hidden = isWaiting;
-  if (isWaiting) {
-    queue.replaceChildren(...describeWaiting(training));
-    return;
+  function draw() {
+    const { phase, message, keeps, smoothing } = training;
+    if (phase === "idle") return;
+    setContent(title, describeStatus());
+    const why = message ? formatMessage(message) : t("train.broken");
+    showContent(trouble, phase === "failed" ? why : null);
+    const isWaiting = phase === "waiting";
+    showContent(queue, isWaiting ? describeWaiting(training) : null);
+    for (const each of [curves, now, outcome]) each.hidden = isWaiting;
+    if (isWaiting) return;
+    const label = describeCurves();
+    drawCurves(loss, accuracy, label);
+    setContent(now, describeOutput());
+    setContent(reading, joinSentences(label, smoothing && keeps ? t("train.smoothed") : ""));
+    setContent(scores, describeScores());
+    reading.hidden = Boolean(training.scores); // the scores take its place, so that nothing moves
   }
-  drawCurves(parts);
-  if (parts.hasNewOutput(translation)) drawOutput(parts);
-  if (parts.hasNewResult(scores ?? phase)) drawResult(parts);
-}
-
-/** A status is announced where it is written: only a new one is. */
-function setText(element: Element, text: string) {
-  if (element.textContent !== text) element.textContent = text;
+  return { element: h("section", { class: "card", id: "train-live" }, content), draw };
 }
 
 function describeStatus() {
@@ -80,27 +54,25 @@ function describeStatus() {
   return t(`train.ended.${why}`, { name, step, time: formatDuration(seconds) });
 }
 
-function drawCurves({ loss, accuracy, reading }: Parts) {
-  const { keeps, uniform, span: steps } = training;
-  const label = describeCurves();
+type Chart = ReturnType<typeof lineChart>;
+function drawCurves(loss: Chart, accuracy: Chart, label: string) {
+  const { uniform, span: steps } = training;
   const places = { words: Math.round(Math.exp(uniform)), uniform: uniform.toFixed(3) };
-  const level = { at: uniform, name: t("train.uniform", places) };
   loss.draw({
     steps,
     yaxis: { range: [0, topLoss(training)], nticks: 5 },
     curves: curves(1, (value) => value.toFixed(2), "%{y:.3f}"),
-    level,
+    level: { at: uniform, name: t("train.uniform", places) },
     label,
   });
   const yaxis = { range: [0, 1.02], tickvals: [0, 0.5, 1], tickformat: ".0%" };
   accuracy.draw({ steps, yaxis, curves: curves(2, wholePercent, "%{y:.1%}"), label });
-  reading.replaceChildren(...joinSentences(label, training.smoothing && keeps ? t("train.smoothed") : ""));
 }
 
 /** One column of the measurements as curves, each with its last value. */
 function curves(column: number, format: (value: number) => string, hover: string) {
-  const { points, heldOut } = training;
-  const curve = (name: string, points: Point[], style: { colour: string; dash?: string }) => {
+  const curve = (key: string, points: Point[], style: { colour: string; dash?: string }) => {
+    const name = t(`train.curve.${key}`);
     const last = points.at(-1);
     return {
       name: last ? `${name} ${format(last[column])}` : name,
@@ -110,10 +82,8 @@ function curves(column: number, format: (value: number) => string, hover: string
       ...style,
     };
   };
-  const learned = curve(t("train.curve.training"), points, { colour: "accent" });
-  return training.keeps
-    ? [learned, curve(t("train.curve.held_out"), heldOut, { colour: "ink", dash: "dot" })]
-    : [learned];
+  const learned = curve("training", training.points, { colour: "accent" });
+  return training.keeps ? [learned, curve("held_out", training.heldOut, { colour: "ink", dash: "dot" })] : [learned];
 }
 
 function describeCurves() {
@@ -122,30 +92,19 @@ function describeCurves() {
   const guess = uniform.toFixed(3);
   if (!last) return t("train.reads_nothing", { uniform: guess, words: Math.round(Math.exp(uniform)) });
   const [step, loss, accuracy] = last;
-  return t("train.reads", {
-    step,
-    steps,
-    loss: loss.toFixed(3),
-    uniform: guess,
-    accuracy: formatPercent(accuracy),
-  });
+  return t("train.reads", { step, steps, loss: loss.toFixed(3), uniform: guess, accuracy: formatPercent(accuracy) });
 }
 
-/** Draw the model's current output for the watched sentence. */
-function drawOutput({ now }: Parts) {
+/** The model's current output for the watched sentence. */
+function describeOutput() {
   const { translation, watch } = training;
   const heading = translation ? t("train.says", { step: translation.step, sentence: watch }) : t("train.says_nothing");
-  now.replaceChildren(h("span", { class: "after" }, heading), ...(translation ? translationChips(translation) : []));
+  return [h("span", { class: "after" }, heading), translation && translationChips(translation)];
 }
 
-/** The scores; they take the place of the curves' reading, so that nothing moves. */
-function drawResult({ reading, scores: place }: Parts) {
+function describeScores() {
   const { scores } = training;
-  reading.hidden = Boolean(scores);
-  if (!scores) {
-    place.replaceChildren(...(isTraining() ? [h("p", { class: "later" }, t("train.scores.later"))] : []));
-    return;
-  }
+  if (!scores) return isTraining() ? h("p", { class: "later" }, t("train.scores.later")) : null;
   const line = (name: "training" | "held_out") => {
     const { sentences, exact_match, token_accuracy } = scores[name];
     const places = {
@@ -156,5 +115,5 @@ function drawResult({ reading, scores: place }: Parts) {
     };
     return h("p", {}, t(`train.scores.${name}`, places));
   };
-  place.replaceChildren(line("training"), ...(scores.held_out ? [line("held_out")] : []), h("p", {}, t("train.use")));
+  return [line("training"), scores.held_out && line("held_out"), h("p", {}, t("train.use"))];
 }

@@ -8,7 +8,7 @@ import { formatList, formatMessage, formatNumber, t } from "../../state/i18n.ts"
 import { state } from "../../state/state.ts";
 import { h } from "../../ui/dom.ts";
 import { downloadModel } from "../../ui/export.ts";
-import { link } from "../../ui/parts.ts";
+import { link, showContent } from "../../ui/parts.ts";
 
 const at = (path: string) => new URL(path, document.baseURI);
 
@@ -17,15 +17,11 @@ export function ownModelList(signal: AbortSignal) {
   const lost = h("p", { class: "hint", role: "status", hidden: true });
   const trouble = h("p", { class: "message", role: "alert", hidden: true });
   const file = h("input", { type: "file", accept: ".safetensors", class: "visually-hidden", id: "bring-model" });
-  const complain = (text: string) => {
-    trouble.textContent = text;
-    trouble.hidden = !text;
-  };
+  const complain = (text: string) => showContent(trouble, text);
   const draw = () => {
     list.replaceChildren(...ownModels().map((model) => modelRow(model, complain)));
     list.hidden = ownModels().length === 0;
-    lost.hidden = lostModels().length === 0;
-    lost.textContent = t("models.lost", { names: formatList(lostModels()) });
+    showContent(lost, lostModels().length ? t("models.lost", { names: formatList(lostModels()) }) : null);
   };
   const bring = h("p", {}, file, h("label", { class: "pill", for: "bring-model" }, t("models.bring")));
   const about = [h("h2", {}, t("models.title")), h("p", { class: "lead" }, t("models.about"))];

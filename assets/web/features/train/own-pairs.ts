@@ -2,13 +2,12 @@
 
 import type { BadRow } from "#schema";
 import { api, type Refused, reasonOf } from "../../api/client.ts";
-
 import { assetAddress } from "../../api/schema.ts";
 import { readSession, saveOnLeave } from "../../api/session.ts";
-import type { Message, Side } from "../../api/types.ts";
+import type { Child, Message, Side } from "../../api/types.ts";
 import { formatMessage, formatNumber, nodes, t } from "../../state/i18n.ts";
 import { h, word } from "../../ui/dom.ts";
-import { button, closest, columnHeading, link, rowHeading, table } from "../../ui/parts.ts";
+import { button, closest, columnHeading, link, rowHeading, setContent, showContent, table } from "../../ui/parts.ts";
 
 /** A file and whether its first row is a heading; null to find out. */
 type PairFile = { name: string; base64: string; header: boolean | null };
@@ -73,26 +72,18 @@ export function teachSentence(sentence: string, pairs: string[][]) {
 }
 
 /** The table and all that belongs to it. `changed()` is called when there are other pairs, or other faults in them. */
-export function pairEditor({
-  limits,
-  changed,
-  signal,
-}: {
-  limits: Record<string, number>;
-  changed: () => void;
-  signal: AbortSignal;
-}) {
+export function pairEditor(maxBytes: number, changed: () => void, signal: AbortSignal) {
   restore();
   const fill = link(t("train.pairs.fill"), async () => {
     const more = await french();
     replaceRows([...own.rows.filter(isFilled), ...more]); // with what has been typed meanwhile
   });
   const clear = link(t("train.pairs.clear"), () => replaceRows([emptyRow(), emptyRow()]));
-  const heading = headingTick((header) => own.file && check({ ...own.file, header }));
+  const tick = h("input", { type: "checkbox", id: "train-header" });
+  tick.addEventListener("change", () => own.file && check({ ...own.file, header: tick.checked }));
+  const heading = h("label", { class: "heading-tick" }, tick, " ", t("train.pairs.header"));
   const editor = editorParts();
-  editor.controls.append(...fileOpener(editor.element, open), fill, clear, heading.element);
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  signal.addEventListener("abort", () => clearTimeout(timer));
+  editor.controls.append(...fileOpener(editor.element, open), fill, clear, heading);
 
   function draw() {
     editor.body.replaceChildren(...shownRows().map(tableRow));
@@ -100,7 +91,8 @@ export function pairEditor({
   }
   function drawFindings() {
     clear.hidden = !own.rows.some(isFilled);
-    heading.draw();
+    heading.hidden = !own.file; // whose first row it may be
+    tick.checked = Boolean(own.file?.header);
     drawPager(editor.pager, draw);
     markFindings(editor, agree);
   }
@@ -111,9 +103,8 @@ export function pairEditor({
   }
   function edited() {
     own.file = null; // the table is the visitor's from now on; what the file had refused stays refused
-    clearTimeout(timer);
-    timer = setTimeout(check, PAUSE_MS);
     drawFindings();
+    check();
   }
   function replaceRows(rows: string[][]) {
     Object.assign(own, { rows: [...rows, emptyRow()], firstRow: 0, refused: [], fault: null });
@@ -124,13 +115,12 @@ export function pairEditor({
     draw();
   }
   async function open(file: File) {
-    own.fault = file.size > limits.file ? t("pairs.too_large", { most: limits.file / 2 ** 20 }) : null;
+    own.fault = file.size > maxBytes ? t("pairs.too_large", { most: maxBytes / 2 ** 20 }) : null;
     if (own.fault) drawFindings();
     else check({ name: file.name, base64: await asBase64(file), header: null });
   }
   async function check(chosen: PairFile | null = null) {
-    clearTimeout(timer);
-    if (!(await ask(chosen))) return;
+    if (!(await ask(chosen)) || signal.aborted) return;
     (chosen ? draw : drawFindings)();
     changed();
   }
@@ -156,12 +146,10 @@ function editorParts() {
 /** Draw the server's findings about the rows. */
 function markFindings({ lesson, found, body }: ReturnType<typeof editorParts>, agree: () => void) {
   const isTeaching = own.rows.some(isTaught);
-  lesson.hidden = !isTeaching;
-  lesson.replaceChildren(...(isTeaching ? nodes("train.teach", { sentence: word(own.taught, "source") }) : []));
+  showContent(lesson, isTeaching ? nodes("train.teach", { sentence: word(own.taught, "source") }) : null);
   const wrong = new Set(own.bad.map(({ row }) => row - 1));
   for (const row of body.rows) row.classList.toggle("wrong", wrong.has(Number(row.dataset.row)));
-  const findings = h("div", {}, describeFindings(agree));
-  if (findings.textContent !== found.textContent) found.replaceChildren(...findings.childNodes); // it is read aloud
+  setContent(found, describeFindings(agree));
 }
 
 // ---- the table ----
@@ -182,11 +170,8 @@ function tableRow(i: number) {
     const label = t(`train.pairs.${side}_of`, { row: i + 1 });
     const place = { "data-row": i, "data-column": column };
     const placeholder = column === 1 && isTaught(own.rows[i]) ? t("train.teach.translation") : null;
-    return h(
-      "td",
-      {},
-      h("input", { type: "text", class: side, value: own.rows[i][column], "aria-label": label, placeholder, ...place }),
-    );
+    const content = { value: own.rows[i][column], "aria-label": label, placeholder };
+    return h("td", {}, h("input", { type: "text", class: side, ...content, ...place }));
   });
   const title = t("train.pairs.remove", { row: i + 1 });
   const remove = h("button", { type: "button", class: "remove", "aria-label": title, title }, "×");
@@ -259,13 +244,12 @@ async function french() {
 function drawPager(pager: HTMLElement, draw: () => void) {
   const count = pairCount();
   pager.hidden = count <= PAGE_ROWS;
-  const turn = (name: string, to: number) => {
-    const open = () => {
-      own.firstRow = to;
-      draw();
-    };
-    return button("pill", t(`train.pairs.${name}`), open, { disabled: to < 0 || to >= count });
+  const open = (first: number) => {
+    own.firstRow = first;
+    draw();
   };
+  const turn = (name: string, to: number) =>
+    button("pill", t(`train.pairs.${name}`), () => open(to), { disabled: to < 0 || to >= count });
   const places = { from: own.firstRow + 1, to: Math.min(own.firstRow + PAGE_ROWS, count), count };
   const shown = h("span", {}, t("train.pairs.shown", places));
   pager.replaceChildren(turn("back", own.firstRow - PAGE_ROWS), shown, turn("next", own.firstRow + PAGE_ROWS));
@@ -295,18 +279,6 @@ function fileOpener(editor: HTMLElement, open: (file: File) => void) {
   return [input, h("label", { class: "pill file", for: "train-file" }, t("train.pairs.open"))];
 }
 
-/** Whether the first row of the file is a heading. */
-function headingTick(change: (isTicked: boolean) => void) {
-  const tick = h("input", { type: "checkbox", id: "train-header" });
-  tick.addEventListener("change", () => change(tick.checked));
-  const element = h("label", { class: "heading-tick" }, tick, " ", t("train.pairs.header"));
-  const draw = () => {
-    element.hidden = !own.file;
-    tick.checked = Boolean(own.file?.header);
-  };
-  return { element, draw };
-}
-
 async function asBase64(file: File) {
   const bytes = new Uint8Array(await file.arrayBuffer());
   return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
@@ -320,9 +292,11 @@ async function asBase64(file: File) {
 async function ask(file: PairFile | null) {
   asked += 1;
   const mine = asked;
+  if (!file) await new Promise((done) => setTimeout(done, PAUSE_MS)); // somebody types
+  if (mine !== asked) return false;
   const filled = [...own.rows.keys()].filter((i) => isFilled(own.rows[i]) && !isUntranslated(own.rows[i]));
   const question = file ? { file: file.base64, header: file.header } : { rows: filled.map((i) => own.rows[i]) };
-  const refused = (error: unknown) => ({ bad: [], ...(error as Partial<Refused>).answer!, error: reasonOf(error) });
+  const refused = (error: unknown) => ({ ...((error as Refused).answer as Answer), error: reasonOf(error) });
   const answering = file || filled.length ? api.pairs(question).catch(refused) : {};
   const { pairs = [], bad = [], header = file?.header ?? null, error } = (await answering) as Answer;
   if (mine !== asked) return false;
@@ -343,12 +317,12 @@ async function ask(file: PairFile | null) {
 function describeFindings(agree: () => void) {
   const { file, fault, pairs, agreed } = own;
   const refused = [...own.refused, ...own.bad];
-  const findings = [];
-  if (fault) findings.push(h("p", { class: "problem" }, fault));
-  if (file && pairs.length) {
-    const key = file.header ? "train.pairs.file_with" : "train.pairs.file_without";
-    findings.push(h("p", {}, t(key, { name: file.name, count: pairs.length })));
-  }
+  const count = pairs.length;
+  const key = file?.header ? "train.pairs.file_with" : "train.pairs.file_without";
+  const findings: Child[] = [
+    fault && h("p", { class: "problem" }, fault),
+    file && count ? h("p", {}, t(key, { name: file.name, count })) : null,
+  ];
   if (!refused.length) return findings;
   const reasons = refused
     .slice(0, MAX_LISTED)
@@ -356,8 +330,7 @@ function describeFindings(agree: () => void) {
   const rest = refused.length - reasons.length;
   if (rest) reasons.push(h("li", {}, t("train.pairs.and_more", { rest })));
   const title = t(agreed ? "train.pairs.left_out" : "train.pairs.bad", { count: refused.length });
-  findings.push(h("p", { class: agreed ? "" : "problem" }, title), h("ul", {}, reasons));
-  const others = t("train.pairs.use_others", { count: pairs.length });
-  if (!agreed && pairs.length) findings.push(button("pill primary", others, agree, { id: "train-use-others" }));
-  return findings;
+  const others = t("train.pairs.use_others", { count });
+  const useOthers = !agreed && count ? button("pill primary", others, agree, { id: "train-use-others" }) : null;
+  return [findings, h("p", { class: agreed ? "" : "problem" }, title), h("ul", {}, reasons), useOthers];
 }

@@ -6,8 +6,8 @@ import { isTraining, stopTraining, training } from "../../api/training-stream.ts
 import { formatBytes, formatMessage, formatNumber, hasText, language, nodes, t } from "../../state/i18n.ts";
 import { h } from "../../ui/dom.ts";
 import { describeWaiting, formatDuration } from "../../ui/duration.ts";
-import { button } from "../../ui/parts.ts";
-import type { Plan } from "./train.ts";
+import { button, setContent } from "../../ui/parts.ts";
+import { limits, planned, problems } from "./choices.ts";
 
 const ESTIMATE_FROM = { steps: 3, ms: 500 }; // before that the time that is left cannot be estimated
 
@@ -17,8 +17,8 @@ const clock = { points: training.points, since: 0 };
 /** Whether there is nothing left to stop. */
 const isOver = () => ["measuring", "developing"].includes(training.phase);
 
-/** `begin()` is called for Start; the server stops a training after `limit` seconds. */
-export function startBar(begin: () => void, limit: number) {
+/** `begin()` is called for Start. */
+export function startBar(begin: () => void) {
   const onStop = ({ detail }: MouseEvent) => {
     if (detail <= 1 && !isOver()) stopTraining(); // the second click of two was meant for Start
   };
@@ -26,44 +26,40 @@ export function startBar(begin: () => void, limit: number) {
   const start = button("go", t("train.start"), begin, described);
   const stop = button("go halt", t("train.stop"), onStop, { id: "train-stop" });
   const facts = h("p", { class: "facts", id: "train-facts" });
-  const reasons = h("div", { class: "reasons", id: "train-problems", role: "status" });
+  const list = h("div", { class: "reasons", id: "train-problems", role: "status" });
   const progress = h("progress", { id: "train-progress", "aria-label": t("train.progress"), max: 1 });
   const line = h("div", { class: "start-line" }, facts, start, stop);
   return {
-    element: h("div", { class: "start-bar" }, progress, reasons, line),
-    showFirstProblem: () => reasons.querySelector("button")?.click(),
-    draw(plan: Plan | null, problems: Problem[]) {
+    element: h("div", { class: "start-bar" }, progress, list, line),
+    showFirstProblem: () => list.querySelector("button")?.click(),
+    draw() {
       const isRunning = isTraining();
+      const reasons = problems();
       const hadFocus = document.activeElement === start || document.activeElement === stop;
       start.hidden = isRunning;
       stop.hidden = !isRunning;
       stop.setAttribute("aria-disabled", String(isOver())); // it keeps the focus, until Start takes it
       if (hadFocus) (isRunning ? stop : start).focus({ preventScroll: true });
       // The Tab key still reaches it and its reasons.
-      start.setAttribute("aria-disabled", String(!plan || problems.length > 0));
+      start.setAttribute("aria-disabled", String(!planned.plan || reasons.length > 0));
       stop.textContent = t(training.phase === "waiting" ? "train.leave" : "train.stop");
-      drawReasons(reasons, isRunning ? [] : problems);
+      setContent(list, isRunning ? null : reasons.map(reasonButton));
       const step = training.points.at(-1)?.[0] ?? 0;
       progress.style.visibility = isRunning ? "visible" : "hidden";
       if (isRunning) progress.value = step / training.span;
-      facts.replaceChildren(...(isRunning ? describeProgress(step) : describePlan(plan, limit)));
+      facts.replaceChildren(...(isRunning ? describeProgress(step) : describePlan()));
     },
   };
 }
 
-function drawReasons(element: Element, problems: Problem[]) {
-  const reasons = problems.map(({ field, message }) => {
-    const why = formatMessage(message);
-    const name = `train.set.${field}`;
-    const text = hasText(name) ? t("train.problem", { name: t(name), why }) : why;
-    return button(null, text, () => showField(field));
-  });
-  const shown = [...element.children].map((each) => each.textContent).join("\n");
-  if (shown === reasons.map((each) => each.textContent).join("\n")) return; // what is new is read aloud
-  element.replaceChildren(...reasons);
+/** Leads to the setting with a problem. */
+function reasonButton({ field, message }: Problem) {
+  const why = formatMessage(message);
+  const name = `train.set.${field}`;
+  const text = hasText(name) ? t("train.problem", { name: t(name), why }) : why;
+  return button(null, text, () => showField(field));
 }
 
-/** Go to the setting with a problem. */
 function showField(field: string) {
   const place = document.querySelector(`[data-field="${field}"]`) ?? document.querySelector("#train-data");
   place?.scrollIntoView({ block: "center" });
@@ -71,13 +67,15 @@ function showField(field: string) {
   control?.focus({ preventScroll: true });
 }
 
-function describePlan(plan: Plan | null, limit: number) {
+function describePlan() {
+  const { plan } = planned;
   if (!plan?.parameters) return [plan ? t("train.facts_none") : "…"];
   const { parameters, bytes = null, seconds = null } = plan;
   const weights = { parameters: formatCompact(parameters), bytes: bytes === null ? "" : formatBytes(bytes) };
   const size = h("span", {}, t(bytes === null ? "train.facts.weights" : "train.facts.size", weights));
   if (seconds === null) return [size];
   const whole = formatDuration(seconds);
+  const limit = limits.seconds; // the server stops it then
   const time = seconds > limit ? t("train.facts.cut", { time: formatDuration(limit), whole }) : null;
   return [h("b", { class: "time" }, time ?? t("train.facts.time", { time: whole })), size];
 }
@@ -92,6 +90,5 @@ function describeProgress(step: number) {
   return nodes(isEarly ? "train.bar.step" : "train.bar.running", places);
 }
 
-const format = (value: number, options: Intl.NumberFormatOptions) =>
-  new Intl.NumberFormat(language, options).format(value);
-const formatCompact = (value: number) => format(value, { notation: "compact", maximumSignificantDigits: 3 });
+const formatCompact = (value: number) =>
+  new Intl.NumberFormat(language, { notation: "compact", maximumSignificantDigits: 3 }).format(value);

@@ -1,77 +1,34 @@
-// Train: choose pairs and a network, start, and watch it learn. What outlives a mounting stands in this module, in
+// Train: choose pairs and a network, start, and watch it learn. What outlives a mounting stands in choices.ts,
 // training-stream.ts (the training), replay.ts and own-pairs.ts.
 
-import type { Problem, TrainingPlan } from "#schema";
-import type { RequestOf } from "../../api/client.ts";
 import { api, isAborted, reasonOf } from "../../api/client.ts";
-import { checkpointFromAddress, models } from "../../api/models.ts";
-import { opening, schema } from "../../api/schema.ts";
-import { readSession, saveOnLeave } from "../../api/session.ts";
+import { schema } from "../../api/schema.ts";
 import { isTraining, onTrainingChange, restoreTraining, startTraining, training } from "../../api/training-stream.ts";
-import type { OwnModel, View } from "../../api/types.ts";
+import type { View } from "../../api/types.ts";
 import { t } from "../../state/i18n.ts";
 import { state, subscribe } from "../../state/state.ts";
 import { h, namedChoice } from "../../ui/dom.ts";
-import { changeDetector, isOpen } from "../../ui/parts.ts";
+import { changeDetector, isOpen, onSight } from "../../ui/parts.ts";
 import { isStill } from "../../ui/theme.ts";
+import { CORPORA, chosen, isStale, limits, planned, problems, question, restoreChoices, sentences } from "./choices.ts";
 import { dataCard } from "./data.ts";
 import { liveCard } from "./live.ts";
-
 import { ownModelList } from "./own-models.ts";
-import { ownPairs, teachSentence, unsettledPairs, untranslated } from "./own-pairs.ts";
+import { teachSentence } from "./own-pairs.ts";
 import { trainingReplay } from "./replay.ts";
-import { type MessageOf, type Settings, settingRow, trainSettings } from "./settings.ts";
+import { settingRow, textBox, trainSettings } from "./settings.ts";
 import { startBar } from "./start-bar.ts";
-
-/** The server's plan of a training, or why there is none. */
-export type Plan = Pick<TrainingPlan, "problems"> & Partial<TrainingPlan>;
 
 const PAUSE_MS = 250; // after the last change, until the server is asked for a plan of it
 const RETRY_MS = 4000;
-const CORPORA = ["toy", "classroom", "own"];
-const SESSION_KEY = "attention-bitte-train";
 
-/** The visitor's choices: one of the corpora, and of each the sentence to watch and the settings. */
-const chosen = {
-  corpus: "toy",
-  name: "",
-  watch: { toy: "", classroom: "", own: "" } as Record<string, string>,
-  settings: {} as Record<string, Settings>,
-};
 type Front = "data" | "replay";
 /** The first view of the large column. */
 let first: Front = "data";
-/** The latest plan, and the question (as text) that it answers. */
-const planned: { plan: Plan | null; question: string } = { plan: null, question: "" };
 
-const question = () =>
-  ({
-    name: chosen.name.trim() || t("train.name.default"),
-    corpus: chosen.corpus,
-    pairs: chosen.corpus === "own" ? ownPairs() : [],
-    watch: watched(),
-    ...settings(),
-  }) as unknown as RequestOf<"plan">;
-
-/** The sentence to watch: one that is to be learned has to have its translation first. */
-const watched = () => {
-  const sentence = chosen.watch[chosen.corpus].trim();
-  return chosen.corpus === "own" && sentence === untranslated().trim() ? "" : sentence;
-};
-const settings = () => chosen.settings[chosen.corpus];
-
-/** Whether the server has not answered yet about what is chosen now. */
-const isStale = () => planned.question !== JSON.stringify(question());
-
-/** Why it cannot be started: the server's reasons, and rows that the visitor has not decided about. */
-function problems(): Problem[] {
-  const isOwn = chosen.corpus === "own";
-  const [count, sentence] = isOwn ? [unsettledPairs(), untranslated()] : [0, ""];
-  const found = [];
-  if (sentence)
-    found.push({ field: "taught", message: { key: "train.untranslated", values: { sentence }, english: "" } });
-  if (count) found.push({ field: "rows", message: { key: "train.undecided", values: { count }, english: "" } });
-  return [...found, ...(planned.plan?.problems ?? [])];
+/** Once: what was chosen and trained before a reload. */
+function restore() {
+  if (restoreChoices() && restoreTraining()) first = "replay";
 }
 
 /**
@@ -79,56 +36,46 @@ function problems(): Problem[] {
  * @param pairs that are suggested beside it
  */
 export function teach(sentence: string, pairs: [string, string][]) {
-  toTeach = sentence;
+  restore();
   teachSentence(sentence, pairs);
-  document.dispatchEvent(new Event("train:taught"));
-}
-
-/** A sentence that a visitor wants a model to learn, kept until the tab is open. */
-let toTeach = "";
-
-function takeTaught() {
-  if (!toTeach) return;
   chosen.corpus = "own";
-  chosen.watch.own = toTeach;
+  chosen.watch.own = sentence;
   first = "data";
-  toTeach = "";
+  document.dispatchEvent(new Event("train:taught"));
   setTimeout(() => {
-    const box = document.querySelector(TRANSLATION_BOX) as HTMLElement | null;
+    // By then the tab is open.
+    const box = document.querySelector<HTMLElement>('.pairs [data-row="0"][data-column="1"]');
     box?.focus();
     box?.scrollIntoView({ block: "center" });
   });
 }
 
-const TRANSLATION_BOX = '.pairs [data-row="0"][data-column="1"]';
-
 export function mount({ element, signal }: View) {
-  const { limits, defaults, sentences } = opening.train as any;
-  restore(defaults);
-  takeTaught();
+  restore();
   const live = liveCard(signal);
   const replay = trainingReplay(signal);
   const corpus = corpusPicker(() => {
     picture.bringToFront("data");
     changed();
   });
-  const forms = formCard(defaults, sentences, limits, changed);
-  const data = dataCard({ limits, settings, changed, touched: () => picture.bringToFront("data"), signal });
+  const forms = formCard(changed);
+  const data = dataCard(changed, () => picture.bringToFront("data"), signal);
   const own = h("section", { class: "card", id: "own-models" }, ownModelList(signal));
   const picture = pictureColumn(data.element, replay.element, own);
-  const bar = startBar(begin, limits.seconds);
+  const bar = startBar(begin);
   const side = h("div", { class: "train-side" }, live.element, corpus.element, forms.element, bar.element);
   const whole = h("div", { class: "train" }, picture.element, side);
-  element.replaceChildren(realNote(element), whole);
+  const realNote = h("p", { class: "hint" }, t("train.real"));
+  element.replaceChildren(realNote, whole);
   const plan = planner(element, draw, signal);
   const isNewPhase = changeDetector();
 
   function draw() {
     picture.arrange();
     corpus.set(chosen.corpus);
-    forms.draw(messageOf);
-    data.draw(chosen.corpus, planned.plan, messageOf);
-    bar.draw(planned.plan, problems());
+    forms.draw();
+    data.draw();
+    bar.draw();
     bar.element.classList.toggle("stale", isStale());
     whole.classList.toggle("unplanned", !planned.plan);
   }
@@ -138,53 +85,36 @@ export function mount({ element, signal }: View) {
     for (const each of [corpus.element, forms.element, data.element]) each.disabled = isTraining();
     live.draw();
     replay.draw();
-    bar.draw(planned.plan, problems());
-    if (isNewPhase(training.phase) && !isTraining()) plan.askAgain(); // an estimate learns from what has ended
+    bar.draw();
+    if (!isNewPhase(training.phase) || isTraining()) return;
+    planned.question = ""; // an estimate learns from what has ended
+    plan.askSoon();
   }
   function changed() {
     draw();
     plan.askSoon();
   }
   async function begin() {
-    if (!(await startChosen(plan, bar))) return;
+    await plan.ask(); // about what was changed a moment ago
+    if (isTraining() || isStale() || !planned.plan) return;
+    if (problems().length) return bar.showFirstProblem();
+    startTraining(question(), planned.plan.uniform ?? 0);
     picture.bringToFront("replay");
     showTraining(whole, live.element);
   }
   function learnTaught() {
-    takeTaught();
     drawTraining();
     changed();
   }
 
+  subscribe(element, () => {
+    realNote.hidden = !state.run.model.pieces;
+  });
   onTrainingChange(drawTraining, signal);
   addEventListener("beforeunload", warnOfLoss, { signal });
   document.addEventListener("train:taught", learnTaught, { signal });
   draw();
   drawTraining();
-}
-
-/** A note on training while a real model is shown. @param element of the tab */
-function realNote(element: HTMLElement) {
-  const note = h("p", { class: "hint" }, t("train.real"));
-  subscribe(element, () => {
-    note.hidden = !state.run.model.pieces;
-  });
-  return note;
-}
-
-/** The error of a field. */
-const messageOf = (name: string) => problems().find(({ field }) => field === name)?.message;
-
-/** Start what is chosen; returns whether it could be. */
-async function startChosen(plan: ReturnType<typeof planner>, bar: ReturnType<typeof startBar>) {
-  await plan.ask(); // about what was changed a moment ago
-  if (isTraining() || isStale() || !planned.plan) return false;
-  if (problems().length) {
-    bar.showFirstProblem();
-    return false;
-  }
-  startTraining(question(), planned.plan.uniform ?? 0);
-  return true;
 }
 
 /** Scroll to a training that begins. @param whole the columns */
@@ -199,30 +129,6 @@ function warnOfLoss(event: Event) {
   if (isTraining() && training.phase !== "developing") event.preventDefault();
 }
 
-/** Once: the defaults, and over them what was chosen before a reload, as far as there still is such a choice. */
-function restore({ toy, classroom, own }: Record<string, Settings>) {
-  if (chosen.settings.toy) return;
-  Object.assign(chosen, overlay({ ...chosen, settings: { toy, classroom, own } }, readSession(SESSION_KEY)));
-  if (!CORPORA.includes(chosen.corpus)) chosen.corpus = "toy";
-  const [navigation] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
-  if (navigation?.type !== "reload") chosen.corpus = corpusOfPage();
-  saveOnLeave(SESSION_KEY, () => chosen);
-  if (restoreTraining()) first = "replay";
-}
-
-/** The corpus of the model that the address names, or that is shown. */
-function corpusOfPage() {
-  const asked = new URLSearchParams(location.search).get("checkpoint");
-  const checkpoint = (asked && checkpointFromAddress(asked)) || state.run.checkpoint;
-  const { corpus } = (models()[checkpoint] ?? {}) as Partial<OwnModel>;
-  return CORPORA.find((name) => name === (corpus ?? checkpoint)) ?? "toy";
-}
-
-const overlay = (usual: any, found: any): any => {
-  if (usual === null || typeof usual !== "object") return typeof found === typeof usual ? found : usual;
-  return Object.fromEntries(Object.entries(usual).map(([name, value]) => [name, overlay(value, found?.[name])]));
-};
-
 /** Asks the server for a plan of what is chosen while the tab is open, and again until it answers. */
 function planner(element: HTMLElement, draw: () => void, signal: AbortSignal) {
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -232,6 +138,7 @@ function planner(element: HTMLElement, draw: () => void, signal: AbortSignal) {
   };
   async function ask() {
     if (!isStale() || !isOpen(element)) return;
+    clearTimeout(timer); // a second question would abort this one, which Start may wait for
     const text = JSON.stringify(question()); // the settings in it change meanwhile
     const failed = (error: unknown) => ({ problems: [{ field: "", message: reasonOf(error) }] });
     const plan = await api.plan(JSON.parse(text)).catch((error) => (isAborted(error) ? null : failed(error)));
@@ -242,18 +149,9 @@ function planner(element: HTMLElement, draw: () => void, signal: AbortSignal) {
     if (!isAnswered) askIn(RETRY_MS);
     draw();
   }
-  const observer = new IntersectionObserver(ask);
-  observer.observe(element);
-  signal.addEventListener("abort", () => {
-    observer.disconnect();
-    clearTimeout(timer);
-  });
-  const askSoon = () => askIn(PAUSE_MS);
-  const askAgain = () => {
-    planned.question = "";
-    askSoon();
-  };
-  return { ask, askSoon, askAgain };
+  onSight(element, ask, signal);
+  signal.addEventListener("abort", () => clearTimeout(timer));
+  return { ask, askSoon: () => askIn(PAUSE_MS) };
 }
 
 function corpusPicker(changed: () => void) {
@@ -268,18 +166,13 @@ function corpusPicker(changed: () => void) {
 }
 
 /** The settings of a training. */
-function formCard(
-  defaults: any,
-  sentences: Record<string, string>,
-  limits: Record<string, number>,
-  changed: () => void,
-) {
-  const form = trainSettings({ settings, changed, presets: () => presets(defaults) });
-  const name = settingRow("name", { length: limits.name }, (text) => {
+function formCard(changed: () => void) {
+  const form = trainSettings(changed);
+  const name = settingRow("name", textBox(limits.name), (text) => {
     chosen.name = text;
     changed();
   });
-  const watch = settingRow("watch", { length: schema.max_sentence }, (text) => {
+  const watch = settingRow("watch", textBox(schema.max_sentence), (text) => {
     chosen.watch[chosen.corpus] = text;
     changed();
   });
@@ -287,21 +180,13 @@ function formCard(
   const rows = h("section", { class: "settings" }, h("h2", {}, t("train.group.this")), name.element, watch.element);
   return {
     element: h("fieldset", { class: "card forms" }, legend, form.element, rows),
-    draw(messageOf: MessageOf) {
+    draw() {
       const watched = chosen.watch[chosen.corpus];
-      form.draw(messageOf);
-      name.draw(chosen.name, messageOf("name"), t("train.name.default"));
-      watch.draw(watched, messageOf("watch"), (!watched && planned.plan?.watch) || sentences[chosen.corpus]);
+      form.draw();
+      name.draw(chosen.name, t("train.name.default"));
+      watch.draw(watched, (!watched && planned.plan?.watch) || sentences[chosen.corpus]);
     },
   };
-}
-
-function presets(defaults: any) {
-  const shipped = defaults[chosen.corpus];
-  // A learning rate that suits one width is too high for a wider one.
-  const scaled = (shipped.training.learning_rate * shipped.model.d_model) / defaults.paper.d_model;
-  const learning_rate = Number(scaled.toPrecision(3));
-  return { shipped, paper: { model: defaults.paper, training: { ...settings().training, learning_rate } } };
 }
 
 /**

@@ -1,10 +1,8 @@
 // The heads of What if: ablated by a click, and coloured by the probability that is lost without them.
 
 import type { Sweep } from "#schema";
-
-import type { HeadStream } from "../../api/head-stream.ts";
-import { streamHeads } from "../../api/head-stream.ts";
-import type { Change, Kind, Run } from "../../api/types.ts";
+import { type HeadStream, streamHeads } from "../../api/head-stream.ts";
+import type { AttentionMaps, Change, Child, Kind, Run } from "../../api/types.ts";
 import { contrastClass } from "../../charts/map-parts.ts";
 import { changes, findChange, isAblated, replaceChange, requestChanges, toggleChange } from "../../state/changes.ts";
 import { formatPercents, joinSentences, nodes, t } from "../../state/i18n.ts";
@@ -15,8 +13,10 @@ import { headProgress } from "../../ui/head-progress.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { button } from "../../ui/parts.ts";
 
-/** One in which heads may be missing yet. */
-/** `isLong`: of a translation whose tokens are measured by their mean, as a whole it is too unlikely. */
+/**
+ * One in which heads may be missing yet. `isLong`: of a translation whose tokens are measured by their mean, as a whole
+ * it is too unlikely.
+ */
 type AnySweep = Omit<Sweep, "drop"> & { drop: Record<string, (number | null)[][]>; isLong?: boolean };
 type Parts = ReturnType<typeof build>;
 
@@ -45,15 +45,13 @@ export function headControls() {
 }
 
 function build() {
+  const choose = (choice: Partial<typeof chosen>) => {
+    Object.assign(chosen, choice);
+    draw(parts);
+  };
   const parts = {
-    kind: namedChoice(t("attention.which"), KINDS, "kind", (kind) => {
-      chosen.kind = kind;
-      draw(parts);
-    }),
-    mode: namedChoice(t("panel.heads.how"), MODES, "panel.heads", (mode) => {
-      chosen.mode = mode;
-      draw(parts);
-    }),
+    kind: namedChoice(t("attention.which"), KINDS, "kind", (kind) => choose({ kind })),
+    mode: namedChoice(t("panel.heads.how"), MODES, "panel.heads", (mode) => choose({ mode })),
     grid: h("div", { class: "score-grid" }),
     sample: namedChoice(t("panel.sweep.on"), SAMPLES, "panel.sweep", (sample) => {
       chosen.sample = sample;
@@ -89,12 +87,9 @@ async function sweep(parts: Parts): Promise<void> {
 
 /** Ask for the contributions in a real model, head by head. */
 function streamSweep(parts: Parts, run: Run) {
-  const drop: Record<string, (number | null)[][]> = Object.fromEntries(
-    KINDS.map((kind) => {
-      const { layers, heads } = run.attention[kind];
-      return [kind, Array.from({ length: layers }, () => Array(heads).fill(null))];
-    }),
-  );
+  const unknown = ({ layers, heads }: AttentionMaps) =>
+    Array.from({ length: layers }, (): (number | null)[] => Array(heads).fill(null));
+  const drop = Object.fromEntries(KINDS.map((kind) => [kind, unknown(run.attention[kind])]));
   const stream = streamHeads("sweep", run, (event) => {
     if (parts.stream !== stream) return; // something else is wanted by now
     if (event?.event === "swept") {
@@ -123,27 +118,25 @@ function draw(parts: Parts): void {
   parts.kind.set(kind);
   parts.mode.set(chosen.mode);
   parts.sample.set(chosen.sample);
-  const axis = (text: string) => h("small", { class: "axis" }, text);
-  const names = Array.from({ length: heads }, (_, head) => axis(String(head + 1)));
+  const axis = (text: Child) => h("small", { class: "axis" }, text);
+  const every = Array.from({ length: heads }, (_, head) => head);
   const rows = Array.from({ length: layers }, (_, layer) => [
-    layerButton(kind, layer, heads),
-    ...Array.from({ length: heads }, (_, head) => headButton(parts, kind, layer, head)),
+    layerButton(kind, layer, every),
+    every.map((head) => headButton(parts, kind, layer, head)),
   ]);
   parts.grid.style.setProperty("--heads", String(heads));
-  replaceKeepingFocus(parts.grid, [axis(t("head")), names, rows]);
+  replaceKeepingFocus(parts.grid, [axis(t("head")), every.map((head) => axis(head + 1)), rows]);
   const isKnown = parts.sweep?.drop[kind].flat().some((each) => each !== null);
-  const summary = parts.sweep && isKnown ? describeSweep(parts.sweep, kind) : parts.stream ? [] : aboutSweep();
+  const about = t(state.run.model.pieces ? "panel.sweep.about_real" : "panel.sweep.about");
+  const summary = parts.sweep && isKnown ? describeSweep(parts.sweep, kind) : parts.stream ? null : about;
   setChildren(parts.summary, parts.stream && headProgress(parts.stream, () => void sweep(parts)), " ", summary);
 }
 
-const layerButton = (kind: Kind, layer: number, heads: number) =>
+const layerButton = (kind: Kind, layer: number, heads: number[]) =>
   button("axis", t("layer_n", { layer: layer + 1 }), () => toggleLayer(kind, layer, heads), {
     "data-place": layer,
     title: t("panel.layer"),
   });
-
-/** An explanation of the button. */
-const aboutSweep = () => [t(state.run.model.pieces ? "panel.sweep.about_real" : "panel.sweep.about")];
 
 /** The loss or gain of probability that has the strongest colour. */
 const scaleOf = ({ drop }: AnySweep, kind: Kind) =>
@@ -174,11 +167,10 @@ const changesElsewhere = (kind: Kind, layer: number) =>
   );
 
 /** Ablate every head of a layer, or none. */
-function toggleLayer(kind: Kind, layer: number, heads: number) {
-  const every = Array.from({ length: heads }, (_, head) => head);
-  const others = changesElsewhere(kind, layer);
-  if (every.every((head) => isAblated(kind, layer, head))) requestChanges(others);
-  else requestChanges([...others, ...every.map((head) => ({ do: "ablate", kind, layer, head }) as Change)]);
+function toggleLayer(kind: Kind, layer: number, heads: number[]) {
+  const areOff = heads.every((head) => isAblated(kind, layer, head));
+  const ablated = areOff ? [] : heads.map((head) => ({ do: "ablate", kind, layer, head }) as Change);
+  requestChanges([...changesElsewhere(kind, layer), ...ablated]);
 }
 
 /** Ablate a head or undo it; or keep it, and ablate the others of its layer. */

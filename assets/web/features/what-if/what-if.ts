@@ -1,7 +1,7 @@
 // What if: parts of the network taken away, beside the baseline. Left the original, right the modified run, and the
 // difference.
 
-import type { Change, DrawnRun, Run, View } from "../../api/types.ts";
+import type { Change, DrawnRun, Kind, Run, View } from "../../api/types.ts";
 import { cellTips, heatmap, mapDifference, mapHeading, zoomToRead } from "../../charts/attention-map.ts";
 import { reveal, strongestKey } from "../../charts/long-map.ts";
 import type { DrawnMap } from "../../charts/map-parts.ts";
@@ -11,7 +11,7 @@ import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { argmax, KINDS, likelihood, SIDES, state, subscribe, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { explainLikelihood } from "../../ui/describe-likelihood.ts";
-import { h, isSpecial, replaceKeepingFocus, scrollBox, svg, word } from "../../ui/dom.ts";
+import { h, isSpecial, replaceKeepingFocus, scrollBox, word } from "../../ui/dom.ts";
 import { experimentLink } from "../../ui/experiment-link.ts";
 import { pictureButtons } from "../../ui/export.ts";
 import { headPicker } from "../../ui/head-picker.ts";
@@ -31,6 +31,7 @@ import { changeControls } from "./controls.ts";
 
 type Parts = ReturnType<typeof build>;
 type MapName = keyof Parts["maps"];
+type HeadPlace = { kind: Kind; layer: number; head: number };
 
 const VISIBLE = 0.0005; // a change that is seen in the digits that are shown
 const SMALL = 0.005; // a change of the probability of the same word below this is folded away
@@ -59,25 +60,13 @@ const session = {
 export function mount(view: View) {
   const { element, signal } = view;
   const parts: Parts = build(view, () => draw(parts));
-  const { say, steps, starters, kind, picker, zoom, heading, most, maps, ablated, controls } = parts;
-  const output = h("section", { class: "card" }, h("h2", {}, t("whatif.steps")), steps);
-  const columns = [h("section", { class: "card" }, controls.element), output];
-  const pickers = h("div", { class: "controls" }, kind.element, picker.element, zoom.element);
-  const beside = h("div", { class: "maps-beside" }, ...Object.values(maps).map(({ column }) => column));
-  const attention = [pickers, heading, most, beside, ablated, h("p", { class: "hint" }, t("whatif.cells"))];
-  element.replaceChildren(
-    ablatedPaint(),
-    h("section", { class: "card" }, starters),
-    say,
-    h("div", { class: "columns whatif" }, columns),
-    h("section", { class: "card below" }, attention),
-  );
+  const { modified } = parts.maps;
   const follow = () => {
     session.isFollowing = true;
   };
   for (const wanted of ["changes:wanted", "run:wanted"]) document.addEventListener(wanted, follow, { signal });
-  maps.modified.place.addEventListener("click", (event) => {
-    const { cell } = maps.modified.map?.cellAt(event) ?? {};
+  modified.place.addEventListener("click", (event) => {
+    const { cell } = modified.map?.cellAt(event) ?? {};
     if (cell) editMask(state.kind, cell.query, cell.key);
   });
   subscribe(element, () => draw(parts));
@@ -95,50 +84,45 @@ function scrollTogether(places: Element[], signal: AbortSignal) {
   for (const place of places) place.addEventListener("scroll", follow, { signal });
 }
 
-/** The hatching of an ablated map, which slants the other way than that of masked cells. */
-const ablatedPaint = () =>
-  svg(
-    "svg",
-    { class: "visually-hidden", "aria-hidden": "true" },
-    svg(
-      "pattern",
-      { id: "ablated-hatch", width: 8, height: 8, patternUnits: "userSpaceOnUse", patternTransform: "rotate(-45)" },
-      svg("line", { y2: 8, class: "hatch-line" }),
-    ),
-  );
-
 function build({ element, signal }: View, redraw: () => void) {
   const map = (name: string) => {
     const place = h("div", { class: "large" });
     const title = h("h3", {}, t(`whatif.${name}`));
     const file = () => `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}-${name}`;
     const box = scrollBox(place);
-    const column = h("div", { class: "map", "data-map": name });
+    const tips: Element = cellTips(place, () => parts.map, signal);
+    const column = h("div", { class: "map", "data-map": name }, title, box, tips, pictureButtons(place, file));
     const parts = { title, place, box, column, map: null as DrawnMap | null };
-    column.append(
-      title,
-      box,
-      cellTips(place, () => parts.map, signal),
-      pictureButtons(place, file),
-    );
     return parts;
   };
   const maps = { original: map("original"), modified: map("modified"), difference: map("difference") };
-  const boxes = Object.values(maps).map(({ box }) => box);
+  const three = Object.values(maps);
+  const boxes = three.map(({ box }) => box);
   scrollTogether(boxes, signal);
+  const starters = h("div", { class: "tried" });
+  const say = h("p", { class: "say", "aria-live": "polite" });
+  const steps = scrollBox();
+  steps.classList.add("tall"); // a place for those of a long sentence
+  const controls = changeControls();
+  const kind = kindPicker();
+  const picker = headPicker();
+  const zoom = zoomControl(redraw);
+  const heading = h("h2");
+  const most = h("p", { class: "hint", hidden: true });
+  const ablated = h("p", { class: "hint", hidden: true }, t("ablation.shown"));
+  const output = h("section", { class: "card" }, h("h2", {}, t("whatif.steps")), steps);
+  const columns = [h("section", { class: "card" }, controls.element), output];
+  const pickers = h("div", { class: "controls" }, kind.element, picker.element, zoom.element);
+  const beside = h("div", { class: "maps-beside" }, ...three.map(({ column }) => column));
+  const attention = [pickers, heading, most, beside, ablated, h("p", { class: "hint" }, t("whatif.cells"))];
+  element.replaceChildren(
+    h("section", { class: "card" }, starters),
+    say,
+    h("div", { class: "columns whatif" }, columns),
+    h("section", { class: "card below" }, attention),
+  );
   return {
-    element,
-    say: h("p", { class: "say", "aria-live": "polite" }),
-    steps: tallBox(),
-    starters: h("div", { class: "tried" }),
-    kind: kindPicker(),
-    picker: headPicker(),
-    zoom: zoomControl(redraw),
-    heading: h("h2"),
-    most: h("p", { class: "hint", hidden: true }),
-    maps,
-    ablated: h("p", { class: "hint", hidden: true }, t("ablation.shown")),
-    controls: changeControls(),
+    ...{ element, say, steps, starters, kind, picker, zoom, heading, most, maps, ablated, controls },
     isNew: changeDetector(),
     hasNewRuns: changeDetector(),
     hasNewMaps: changeDetector(),
@@ -187,22 +171,23 @@ function draw(parts: Parts) {
   if (parts.hasNewMaps(run, baseline, kind, layer, head, width, zoom)) revealMost(parts);
 }
 
-/** Scroll to the cell of this head that has changed most; without changes, to the step's strongest. */
-function revealMost({ maps, difference }: Parts) {
-  const { run, kind, layer, head, step } = state;
-  const shown = { run: difference ?? run, kind, layer, head };
-  const { heads, queries, keys, values } = shown.run.attention[kind];
-  const start = (layer * heads + head) * queries.length * keys.length;
-  const changes = values.slice(start, start + queries.length * keys.length).map(Math.abs);
-  const query = difference ? Math.floor(argmax(changes) / keys.length) : kind === "encoder" ? 0 : step;
-  maps[difference ? "difference" : "modified"].map?.reveal(query, strongestKey(shown, query));
+/** The cell of a kind's maps, or of one head's, whose weight is the largest or has changed most. */
+function largestCell({ attention }: DrawnRun, kind: Kind, of: HeadPlace | null = null) {
+  const { heads, queries, keys, values } = attention[kind];
+  const size = queries.length * keys.length;
+  const start = of ? (of.layer * heads + of.head) * size : 0;
+  const at = start + argmax(values.slice(start, of ? start + size : undefined).map(Math.abs));
+  const [map, query, key] = [Math.floor(at / size), Math.floor((at % size) / keys.length), at % keys.length];
+  const place = { kind, layer: Math.floor(map / heads), head: map % heads };
+  return { ...place, query, from: queries[query], to: keys[key], value: values[at] };
 }
 
-/** A place for the steps of a long sentence. */
-function tallBox() {
-  const place = scrollBox();
-  place.classList.add("tall");
-  return place;
+/** Scroll to the cell of this head that has changed most; without changes, to the step's strongest. */
+function revealMost({ maps, difference }: Parts) {
+  const { kind, step } = state;
+  const query = difference ? largestCell(difference, kind, state).query : kind === "encoder" ? 0 : step;
+  const key = strongestKey({ ...state, run: difference ?? state.run }, query);
+  maps[difference ? "difference" : "modified"].map?.reveal(query, key);
 }
 
 function drawSteps({ steps, starters }: Parts) {
@@ -221,20 +206,11 @@ function drawSteps({ steps, starters }: Parts) {
 }
 
 /** The attention weight that changed most, of the kind whose mask is changed if one is; null where none did. */
-function largestChange({ attention }: DrawnRun, changes: Change[]) {
+function largestChange(difference: DrawnRun, changes: Change[]) {
   const masked = changes.flatMap((each) => (each.do === "remove_mask" || each.do === "edit_mask" ? [each.kind] : []));
-  let largest = null;
-  for (const kind of masked.length ? masked : KINDS) {
-    const { heads, queries, keys, values } = attention[kind];
-    const at = argmax(values.map(Math.abs));
-    const size = queries.length * keys.length;
-    const [head, cell] = [Math.floor(at / size), at % size];
-    if (Math.abs(values[at]) < VISIBLE || Math.abs(values[at]) <= Math.abs(largest?.value ?? 0)) continue;
-    const [from, to] = [queries[Math.floor(cell / keys.length)], keys[cell % keys.length]];
-    const place = { kind, layer: Math.floor(head / heads), head: head % heads };
-    largest = { ...place, value: values[at], from, to, isOfMask: masked.length > 0 };
-  }
-  return largest;
+  const largest = (masked.length ? masked : KINDS).map((kind) => largestCell(difference, kind));
+  const most = largest[argmax(largest.map(({ value }) => Math.abs(value)))];
+  return Math.abs(most.value) < VISIBLE ? null : { ...most, isOfMask: masked.length > 0 };
 }
 
 /** Where the largest change is, with a way there from another map, and the scale of this one. */
@@ -244,13 +220,12 @@ function describeMost({ largest, difference }: Parts) {
   const darkest = t("whatif.darkest", { value: fixed(strongest[state.layer * heads + state.head], 2) });
   const { kind, layer, head, value, from, to, isOfMask } = largest;
   const isShown = kind === state.kind && layer === state.layer && head === state.head;
+  const map = t("whatif.map", { kind: t(`kind.${kind}`), layer: layer + 1, head: head + 1 });
   const places = {
     from: word(from, SIDES[kind][0]),
     to: word(to, SIDES[kind][1]),
     value: `${value > 0 ? "+" : ""}${fixed(value, 2)}`,
-    map: link(t("whatif.map", { kind: t(`kind.${kind}`), layer: layer + 1, head: head + 1 }), () =>
-      update({ kind, layer, head }),
-    ),
+    map: link(map, () => update({ kind, layer, head })),
   };
   const key = isShown ? (isOfMask ? "whatif.most_masked" : "whatif.most") : "whatif.most_there";
   return joinSentences(nodes(key, places), darkest);
@@ -361,30 +336,19 @@ function shiftBar(change: number, scale: number, hasSameInput: boolean) {
 
 /** A map in words: its title, and the cell that is largest, or that has changed most. */
 function describeMap(name: MapName, run: DrawnRun) {
-  const { queries, keys, heads, values } = run.attention[state.kind];
-  const size = queries.length * keys.length;
-  const start = (state.layer * heads + state.head) * size;
-  const weights = values.slice(start, start + size);
-  const at = argmax(weights.map(Math.abs));
-  const places = {
-    title: t(`whatif.${name}`),
-    from: queries[Math.floor(at / keys.length)],
-    to: keys[at % keys.length],
-    value: fixed(weights[at], 2),
-  };
+  const { from, to, value } = largestCell(run, state.kind, state);
+  const places = { title: t(`whatif.${name}`), from, to, value: fixed(value, 2) };
   return t(name === "difference" ? "whatif.map_changed" : "whatif.map_largest", places);
 }
 
 /** Changes to begin with, one of every sort, each on a button that makes it and undoes it. @param run the baseline */
 function exampleChanges(run: Run) {
-  const { cross, decoder } = run.attention;
-  const { layers, heads, queries, keys, values } = cross;
-  const highest = Math.floor(argmax(values) / (queries.length * keys.length));
-  const [layer, head] = [Math.floor(highest / heads), highest % heads];
+  const { layers } = run.attention.cross;
+  const { layer, head } = largestCell(run, "cross");
   const { steps, output } = tokenRun(run);
   const step = steps.findLastIndex(({ token }) => !["E", "."].includes(token));
   const other = steps[step]?.candidates.find(({ token }) => !isSpecial(token) && !output.includes(token));
-  const lastLayer = decoder.layers - 1;
+  const lastLayer = run.attention.decoder.layers - 1;
   const examples: Record<string, Change | null | undefined> = {
     head: { do: "ablate", kind: "cross", layer, head },
     mask: { do: "remove_mask", kind: "decoder" },
@@ -395,13 +359,8 @@ function exampleChanges(run: Run) {
   };
   return Object.entries(examples).map(([name, change]) => {
     if (!change) return null;
-    const places = {
-      layer: 1 + (name === "residual" ? lastLayer : layer),
-      head: head + 1,
-      layers,
-      word: other && word(other.token, "target"),
-    };
-    const isMade = Boolean(findChange(change));
-    return toggle(nodes(`whatif.try.${name}`, places), isMade, () => toggleChange(change));
+    const of = 1 + (name === "residual" ? lastLayer : layer);
+    const places = { layer: of, head: head + 1, layers, word: other && word(other.token, "target") };
+    return toggle(nodes(`whatif.try.${name}`, places), Boolean(findChange(change)), () => toggleChange(change));
   });
 }
