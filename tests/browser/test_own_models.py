@@ -146,7 +146,7 @@ def test_one_layer_one_head_an_odd_width_no_positions_one_vocabulary_and_layer_n
     assert t("lesson.ffn.question", activation="GELU") in stops["ffn"]["question"]
     assert "ReLU" not in stops["ffn"]["question"]
     assert EN["lesson.ffn.most"] not in stops["ffn"]["lesson-text"]  # 2 · 33 · 64 < 4 · 33²
-    assert EN["lesson.stack.norm"] in stops["stack"]["lesson-text"]
+    assert EN["lesson.stack.more_norm"] in stops["stack"]["lesson-text"]
     assert matching("lesson.logits.text_tied").search(stops["logits"]["lesson-text"])
     assert FALSE.findall(str(stops)) == []
 

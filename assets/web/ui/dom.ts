@@ -123,7 +123,8 @@ export const chip = <Tag extends keyof HTMLElementTagNameMap>(
 ) => h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);
 
 /** A line scrolls until one of its parts is in its middle. It may be drawn smaller than it is, for a room. */
-export function scrollToMiddle(line: HTMLElement, part: Element) {
+export function scrollToMiddle(line: HTMLElement, part?: Element) {
+  if (!part) return; // something else is drawn since this was asked for
   const [at, frame] = [part.getBoundingClientRect(), line.getBoundingClientRect()];
   const away = at.left + at.width / 2 - frame.left - frame.width / 2;
   line.scrollLeft += away * (line.offsetWidth / frame.width || 1);

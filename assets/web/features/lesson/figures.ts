@@ -9,7 +9,7 @@ import { t } from "../../state/i18n.ts";
 import { SIDES } from "../../state/state.ts";
 import { chip, h, setChildren } from "../../ui/dom.ts";
 import { link } from "../../ui/parts.ts";
-import { encoderInput, type LessonView } from "./view.ts";
+import { encoderInput, type LessonView } from "./stop.ts";
 
 const [FEW, MANY] = [4, 8];
 const MAX_CELL = [18, 44]; // px a cell of the maps of many heads, and of few
