@@ -7,7 +7,7 @@ import { opening } from "./api/schema.ts";
 import type { Model, View } from "./api/types.ts";
 import { mount as attention } from "./features/attention/attention.ts";
 import { mount as heads } from "./features/attention/heads.ts";
-import { mount as classPanel } from "./features/classroom/panel.ts";
+import { mount as classPanel } from "./features/class/panel.ts";
 import { mount as decoding } from "./features/decoding/decoding.ts";
 import { mount as breakIt } from "./features/frame/break-it.ts";
 import { mount as header } from "./features/frame/header.ts";

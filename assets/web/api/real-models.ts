@@ -64,8 +64,7 @@ export async function whenLoaded(checkpoint: string, go: () => void, fail: (erro
   try {
     for await (const event of api.load_model({ checkpoint }, mine)) {
       if (mine.signal.aborted || !wait) return;
-      if (event.event === "error") error = event.message;
-      else if (event.event === "ready") error = null;
+      if (event.event === "ready") error = null;
       else {
         const { fetched, size } = event;
         const since = wait.since ?? (size ? { fetched, time: performance.now() } : null);

@@ -1,9 +1,7 @@
-// A training on the server, as this page hears of it. It outlives every mounting, so it knows nothing of what is drawn.
+// A training on the server, as this page hears of it: nothing of how it is drawn.
 
 import type { DecodedSnapshot, SnapshotTaken, StackedMaps } from "#schema";
-import type { EventOf } from "./client.ts";
-import { api, reasonOf } from "./client.ts";
-
+import { api, type EventOf, reasonOf } from "./client.ts";
 import { readSession, saveOnLeave } from "./session.ts";
 import type { AttentionMaps, DrawnRun, Message } from "./types.ts";
 
@@ -85,7 +83,6 @@ export async function startTraining(question: any, uniform: number) {
   Object.assign(training, nothing(), about, { phase: "asking" });
   Object.assign(kept, { about, events: [] });
   changed();
-  let refusal: Message | null = null;
   try {
     for await (const event of api.train(question, mine)) {
       if (mine !== abort) return;
@@ -95,10 +92,11 @@ export async function startTraining(question: any, uniform: number) {
       changed();
     }
   } catch (error) {
-    refusal = mine.signal.aborted ? null : reasonOf(error);
+    if (mine !== abort) return;
+    if (!mine.signal.aborted) training.message = reasonOf(error);
+    kept.about = { ...about, message: training.message };
   }
-  if (mine !== abort || !isTraining()) return;
-  training.message ??= refusal;
+  if (mine !== abort) return;
   const ended = mine.signal.aborted ? "idle" : "failed";
   training.phase = training.phase === "developing" ? "trained" : ended; // well, if the model has come
   changed();
@@ -125,11 +123,8 @@ function receiveEvent(data: TrainingEvent) {
       training.translation = { step: data.step, output, probabilities };
   }
   if (data.event === "snapshot") insert(training.snapshots, snapshotOf(data), ({ step }) => step);
-  if (data.event === "error") Object.assign(training, { phase: "failed", message: data.message });
   if (data.event === "ended") Object.assign(training, data, { phase: "measuring", span: data.step });
-  if (data.event === "trained") {
-    Object.assign(training, { phase: "developing", scores: data.scores });
-  }
+  if (data.event === "trained") Object.assign(training, { phase: "developing", scores: data.scores });
 }
 
 /**

@@ -35,14 +35,13 @@ import {
 } from "../../ui/class-answers.ts";
 import { h, keepFocus, segmented, setChildren, twoFrames } from "../../ui/dom.ts";
 import { button, closest, link, onResize } from "../../ui/parts.ts";
-import { addressDialog, summaryDialog } from "./dialogs.ts";
+import { showAddress, showSummary } from "./dialogs.ts";
 import { followRoom, isFollowing, isNotesPage, setFollowing } from "./follow.ts";
 import { speakerNotes } from "./speaker-notes.ts";
 import { tally } from "./tally.ts";
 
 const TIMERS = [0, 30, 60, 120]; // seconds; 0 for none
 
-/** State that outlives a mounting. */
 const panel = {
   isOpened: false, // the address that the page was opened with has been read
   seconds: 0, // of the next question's timer
@@ -68,7 +67,9 @@ export function mount({ element, signal }: View) {
     for (const each of drawn.querySelectorAll("details")) each.open = open.has(each.id);
     keepFocus(place, () => replaceChanged(place, [...drawn.children]));
     const isRevealed = revealInView();
-    if (isNewToStudent() || isRevealed) scrollToPanel(place);
+    if (!isNewToStudent() && !isRevealed) return;
+    // A phone may have scrolled on: to the answer, or along a figure.
+    twoFrames().then(() => place.scrollIntoView({ block: "nearest" })); // after the view has scrolled to its answer
   };
   document.addEventListener("room:changed", draw, { signal });
   document.addEventListener("question:drawn", draw, { signal });
@@ -105,7 +106,7 @@ function enterFromAddress() {
 
 async function startClass() {
   if (room.role !== "teacher" || room.phase === "ended") await openRoom();
-  if (room.role === "teacher") addressDialog(dialogs()).showModal();
+  if (room.role === "teacher") showAddress();
 }
 
 /** Set the page's CSS classes for the visitor's role and an open question. */
@@ -132,13 +133,14 @@ function markPage() {
   for (const each of document.querySelectorAll(".tab-panel")) (each as HTMLElement).inert = isVeiled;
 }
 
+const keyOf = ({ id }: ShownQuestion) => `${room.code} ${id}`;
+
 /** The answer is revealed: the open view shows it as well. Returns whether it did so now. */
 function revealInView() {
   const question = room.shown?.question;
   if (question?.state !== "revealed" || !isOfView(question)) return false;
-  const key = `${room.code} ${question.id}`;
-  if (panel.revealed === key) return false;
-  panel.revealed = key;
+  if (panel.revealed === keyOf(question)) return false;
+  panel.revealed = keyOf(question);
   openQuestion()?.reveal();
   return true;
 }
@@ -155,15 +157,10 @@ function isNewToStudent() {
   return isNew;
 }
 
-/** A phone may have scrolled on: to the answer, or along a figure. */
-function scrollToPanel(place: Element) {
-  twoFrames().then(() => place.scrollIntoView({ block: "nearest" })); // after the view has scrolled to its answer
-}
-
 /** Whether the class has gone on since a question was revealed. */
 function isPast(question: ShownQuestion) {
   if (question.state !== "revealed") return false;
-  const key = `${room.code} ${question.id}`;
+  const key = keyOf(question);
   const place = room.shown?.place ?? "";
   if (panel.seen.key !== key) panel.seen = { key, place };
   return panel.seen.place !== place;
@@ -184,9 +181,7 @@ function teacherPanel(): Child[] {
     isAsked ? voting(question) : null,
     h("span", { class: "space" }),
     askButtons(),
-    button("pill", t("room.address"), () => addressDialog(dialogs()).showModal(), {
-      id: "room-address",
-    }),
+    button("pill", t("room.address"), showAddress, { id: "room-address" }),
     menu(),
   ]);
   const notes = isNotesPage() ? speakerNotes() : null;
@@ -202,7 +197,7 @@ function menu() {
   const notes = () => window.open(new URL("?notes=yes", document.baseURI).href, "notes", "width=480,height=800");
   const items = [
     link(t("room.notes"), notes, { id: "room-notes" }),
-    link(t("room.summary"), () => summaryDialog(dialogs()).showModal(), { id: "room-summary" }),
+    link(t("room.summary"), showSummary, { id: "room-summary" }),
     link(t("room.end"), () => lead({ do: "end" }), { id: "room-end" }),
   ];
   return popup("room-more", t("room.more"), items);
@@ -210,21 +205,11 @@ function menu() {
 
 /** A menu, which closes when something in it is chosen. */
 function popup(id: string, title: string, items: Element[], more: Child = null) {
-  const close = (event: Event) => {
-    if (closest(event, ".link")) element.open = false;
-  };
-  const listed = items.map((item) => h("p", {}, item));
-  const element = h(
-    "details",
-    { class: "pill room-menu", id, onclick: close },
-    h("summary", {}, title),
-    h("div", { class: "popover" }, listed, more),
-  );
+  const list = h("div", { class: "popover" }, ...items.map((item) => h("p", {}, item)), more);
+  const element = h("details", { class: "pill room-menu", id }, h("summary", {}, title), list);
+  element.addEventListener("click", (event) => closest(event, ".link") && element.removeAttribute("open"));
   return element;
 }
-
-/** Where dialogs stand: beside the panel, which is drawn again when a student comes. */
-const dialogs = () => document.querySelector("#class .view");
 
 /** The questions of this place. */
 function askButtons() {
@@ -234,20 +219,17 @@ function askButtons() {
     ["next", nextWordQuestion],
     ["source", sourceWordQuestion],
   ];
-  const options = TIMERS.map((seconds) => {
-    const text = seconds ? t("room.seconds", { seconds }) : t("room.no_timer");
-    return [`${seconds}`, text] as [string, string];
-  });
+  const text = (seconds: number) => (seconds ? t("room.seconds", { seconds }) : t("room.no_timer"));
+  const options = TIMERS.map((seconds): [string, string] => [`${seconds}`, text(seconds)]);
   const timer = segmented(t("room.timer"), options, (value) => {
     panel.seconds = Number(value);
     timer.set(value);
   });
   timer.set(panel.seconds);
-  const shown = kinds.filter(([kind]) => kind !== "view" || openQuestion());
-  const asks = shown.map(([kind, make]) =>
+  const asks = kinds.map(([kind, make]) =>
     link(t(`room.ask.${kind}`), () => askClass(make()), { id: `room-ask-${kind}` }),
   );
-  return popup("room-ask", t("room.ask"), asks, timer.element);
+  return popup("room-ask", t("room.ask"), openQuestion() ? asks : asks.slice(1), timer.element);
 }
 
 function askClass(question: Askable | null) {
@@ -322,8 +304,7 @@ function reveal(question: ShownQuestion) {
     about?.kind === "next" ? nextWordQuestion(state.run, about.step) : null,
     about?.kind === "source" ? sourceWordQuestion() : null,
   ];
-  const found = made.find((each) => each?.about === question.about);
-  return lead({ do: "reveal", right: found?.right ?? null });
+  lead({ do: "reveal", right: made.find((each) => each?.about === question.about)?.right ?? null });
 }
 
 /** Keys of a presenter's remote: what is next, and v for another vote. */
@@ -337,17 +318,22 @@ function onKey(event: KeyboardEvent) {
 function teacherKey(key: string) {
   const pending = pendingQuestion();
   if (["PageDown", "n"].includes(key)) {
-    if (pending) return act(pending.state === "open" ? lead({ do: "close" }) : reveal(pending));
-    if (isQuestionComing()) return true; // else a quick second press would skip it
     const question = viewQuestion();
     const wasAsked = revealedQuestions().some(({ about }) => about === question?.about);
-    return question && !wasAsked ? act(askClass(question)) : false;
+    if (pending?.state === "open") lead({ do: "close" });
+    else if (pending) reveal(pending);
+    else if (isQuestionComing())
+      return true; // else a quick second press would skip it
+    else if (question && !wasAsked) askClass(question);
+    else return false;
+    return true;
   }
-  if (key === "v" && pending && pending.round === 0) return act(lead({ do: "vote_again" }));
+  if (key === "v" && pending?.round === 0) {
+    lead({ do: "vote_again" });
+    return true;
+  }
   return pending !== null && /^[1-9r]$/.test(key) && isOfView(pending); // would show the answer to the room
 }
-
-const act = (_: unknown) => true;
 
 function studentKey(key: string) {
   const pending = pendingQuestion();
@@ -433,9 +419,7 @@ function endedLine() {
     h("p", { class: "message", role: "alert", id: "room-over" }, text),
     wasLost ? button("pill primary", t("room.reopen"), reopenRoom, { id: "room-reopen" }) : null,
     isTeacher && revealedQuestions().length
-      ? button("pill", t("room.summary"), () => summaryDialog(dialogs()).showModal(), {
-          id: "room-summary",
-        })
+      ? button("pill", t("room.summary"), showSummary, { id: "room-summary" })
       : null,
     button("pill", t("room.dismiss"), close, { id: "room-dismiss" }),
   ]);
