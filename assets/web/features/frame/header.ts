@@ -18,7 +18,7 @@ import {
 } from "../../state/i18n.ts";
 
 import { state, subscribe } from "../../state/state.ts";
-import { describeModel } from "../../ui/describe-model.ts";
+import { describeModel } from "../../ui/describe.ts";
 import { h } from "../../ui/dom.ts";
 import { followFrame, listenForFrameKeys, startPresenting } from "../../ui/frame.ts";
 import { button, option } from "../../ui/parts.ts";

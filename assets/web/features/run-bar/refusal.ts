@@ -6,7 +6,7 @@ import type { Message } from "../../api/types.ts";
 import { formatMessage, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askOnce } from "../../state/server-cache.ts";
 import { state, update } from "../../state/state.ts";
-import { describeModel } from "../../ui/describe-model.ts";
+import { describeModel } from "../../ui/describe.ts";
 import { type Attributes, h } from "../../ui/dom.ts";
 import { button } from "../../ui/parts.ts";
 import { askExample } from "./requests.ts";

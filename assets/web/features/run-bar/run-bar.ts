@@ -9,7 +9,7 @@ import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { plannedStops } from "../../state/lesson-plan.ts";
 import { argmax, attentionRow, state, subscribe, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
-import { describeChange } from "../../ui/describe-change.ts";
+import { describeChange } from "../../ui/describe.ts";
 import { chip, h, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { fold, isFolded, stopPresenting } from "../../ui/frame.ts";
 import { button, changeDetector, link, onResize } from "../../ui/parts.ts";

@@ -3,8 +3,7 @@
 import type { Message } from "../../api/types.ts";
 import { formatMessage, t } from "../../state/i18n.ts";
 import { type Attributes, h, namedChoice } from "../../ui/dom.ts";
-import { button, setUnlessTyped } from "../../ui/parts.ts";
-import { slider } from "../../ui/slider.ts";
+import { button, setUnlessTyped, slider } from "../../ui/parts.ts";
 
 type Value = number | string | boolean | null;
 export type Settings = { model: Record<string, Value>; training: Record<string, Value>; held_out: number };
