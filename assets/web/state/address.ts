@@ -7,7 +7,7 @@ import type { RunRequest, State } from "../api/types.ts";
 import { formatChanges, parseChanges } from "./changes.ts";
 import { language } from "./i18n.ts";
 import { formatStops, LESSON_STOPS, parseStops } from "./lesson-plan.ts";
-import { state, stopsWith, update } from "./state.ts";
+import { HOME, state, stopsWith, update } from "./state.ts";
 
 export type Place = Partial<State>;
 
@@ -161,11 +161,6 @@ function parseRun(asked: URLSearchParams, wrong: string[]): RunRequest | null {
   return sentence === null ? null : { checkpoint, sentence, changes: changes ?? [] };
 }
 
-/** The place of an address without parameters. */
-const HOME: Place = Object.fromEntries(
-  PARAMETERS.flatMap(([, { state: name, default: usual }]) => (name ? [[name, usual ?? null]] : [])),
-);
-
 /** The address of the visitor's place as it was last drawn. */
 let address: string | null = null;
 /** The part of the address whose changes make a history entry: tab, stop, exercise or part. */
@@ -202,8 +197,8 @@ export function restorePlace(place: Place, whole: boolean = false) {
 }
 
 /**
- * A run was asked for; or null: it was answered. Until then the address asks for it, so that a page which Gradio
- * reloads when the server is there again asks once more.
+ * A run was asked for; or null: it was answered. Until then the address asks for it, so that a page that is loaded again
+ * when the server is there again asks once more.
  */
 export function expectRun(run: RunRequest | null) {
   asked = run;

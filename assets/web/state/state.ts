@@ -8,23 +8,12 @@ import { byWords, SIDES, tokenIndex, tokenRun } from "./words.ts";
 export { SIDES };
 export const KINDS = Object.keys(SIDES) as Kind[];
 
-/** Defaults of the address's parameters come from the schema; the others are here. */
-export const state: State = Object.assign(
-  {
-    run: null as unknown as Run,
-    baseline: null,
-    stack: "encoder",
-    stops: null,
-    seed: null,
-    forcedMistake: null,
-    returnStop: null,
-  } as State,
-  Object.fromEntries(
-    Object.values(schema.parameters).flatMap(({ state, default: usual }) =>
-      state && usual !== undefined ? [[state, usual]] : [],
-    ),
-  ),
+/** What an address without parameters stands for. */
+export const HOME: Partial<State> = Object.fromEntries(
+  Object.values(schema.parameters).flatMap(({ state, default: usual }) => (state ? [[state, usual ?? null]] : [])),
 );
+
+export const state = { run: null as unknown as Run, baseline: null, stack: "encoder", ...HOME } as State;
 
 const views: Map<Element, () => void> = new Map();
 

@@ -59,10 +59,11 @@ export function lessonView(signal: AbortSignal, showArithmetic: (title: string, 
 }
 
 /** The chosen head of the encoder, as charts/sublayer-stages.ts draws it. */
-export async function encoderHead({ run, signal, showArithmetic, layer, head, query }: LessonView) {
-  const data = await fetchSublayer("encoder", layer, run);
-  return { run, data, kind: "encoder" as const, layer, head, query, signal, showArithmetic };
-}
+export const encoderHead = async (view: LessonView) => ({
+  ...view,
+  kind: "encoder" as const,
+  data: await fetchSublayer("encoder", view.layer, view.run),
+});
 
 /** The encoder's input: of every token its embedding, its position and their sum. */
 export async function encoderInput({ run }: LessonView) {
@@ -96,17 +97,13 @@ export function valueQuiz(
   places: Places,
   format: (value: number) => string = rounded,
 ): Quiz {
-  const offered: Map<string, Choice & { value: number }> = new Map([
-    [format(right), { value: right, text: format(right) }],
-  ]);
+  const offered: (Choice & { value: number })[] = [{ value: right, text: format(right) }];
   for (const [value, why] of wrong) {
     const text = format(value);
-    if (!offered.has(text)) offered.set(text, { value, text, why });
+    if (offered.every((each) => each.text !== text)) offered.push({ value, text, why });
   }
-  return orderedQuiz(
-    [...offered.values()].sort((a, b) => a.value - b.value),
-    places,
-  );
+  offered.sort((a, b) => a.value - b.value);
+  return orderedQuiz(offered, places);
 }
 
 /** Choices in the order that they are given in, of which the right one has no `why`. */

@@ -248,16 +248,9 @@ function describeRun(run: Run) {
 
 /** The contents of the folded line. */
 function frameControls() {
-  const unfold = button("round", "☰", () => fold(!isFolded), {
-    id: "unfold",
-    title: t("frame.unfold"),
-    "aria-label": t("frame.unfold"),
-    "aria-expanded": !isFolded,
-  });
-  const leave = button("round", "✕", stopPresenting, {
-    id: "leave",
-    title: t("present.leave"),
-    "aria-label": t("present.leave"),
-  });
+  const named = (title: string) => ({ title, "aria-label": title });
+  const open = { id: "unfold", ...named(t("frame.unfold")), "aria-expanded": !isFolded };
+  const unfold = button("round", "☰", () => fold(!isFolded), open);
+  const leave = button("round", "✕", stopPresenting, { id: "leave", ...named(t("present.leave")) });
   return h("span", { class: "frame-controls" }, hereButton(), unfold, leave);
 }
