@@ -150,12 +150,10 @@ export function attentionWeight(
 /** The weights of one head's row, or the mean of all heads of the layer (null). */
 export function attentionRow(kind: Kind, layer: number, head: number | null, query: number, run: DrawnRun = state.run) {
   const { heads, keys } = run.attention[kind];
-  return keys.map((_, key) => {
-    if (head !== null) return attentionWeight(kind, layer, head, query, key, run);
-    let sum = 0;
-    for (let each = 0; each < heads; each++) sum += attentionWeight(kind, layer, each, query, key, run);
-    return sum / heads;
-  });
+  const asked = head === null ? [...Array(heads).keys()] : [head];
+  const weight = (key: number) => (sum: number, each: number) =>
+    sum + attentionWeight(kind, layer, each, query, key, run);
+  return keys.map((_, key) => asked.reduce(weight(key), 0) / asked.length);
 }
 
 function decodeBytes(base64: string) {

@@ -1,7 +1,7 @@
 // Which layers align? The visitor draws an alignment, and every head of cross-attention is scored against it, with its
 // rows taken for the token that they predict and for the one that the decoder reads.
 
-import { readSession, writeSession } from "../../api/session.ts";
+import { sessionMap } from "../../api/session.ts";
 import type { Run } from "../../api/types.ts";
 import { scoreGrid } from "../../charts/score-grid.ts";
 import { bestHead, type HeadScores, type Links, type Reading, scoreHeads } from "../../state/alignment.ts";
@@ -11,47 +11,40 @@ import { h, scrollBox, setChildren, word } from "../../ui/dom.ts";
 import { button } from "../../ui/parts.ts";
 
 const READINGS = ["predicted", "read"] as Reading[];
-const SESSION = "alignments";
-const MAX_KEPT = 20; // of the runs whose alignment was drawn
 const FEW = 5; // aligned words, below which a head may find them all by chance
 
 const keyOf = (run: Run) => JSON.stringify([run.checkpoint, run.sentence, run.output]);
 
-/** The drawn alignments, as a session keeps them. */
-const kept = (): [key: string, links: number[][]][] => readSession(SESSION) ?? [];
+/** The alignments that were drawn. */
+const drawn = sessionMap<number[][]>("alignments", 20);
 
 /** The gold alignment of the corpus; empty where there is none. */
 const goldLinks = ({ output, reference }: Run): Links =>
   output.map((_, token) => new Set(reference?.gold?.sure[token]));
 
 /** The visitor's alignment, at first the gold one. */
-function drawnLinks(run: Run): Links {
-  const found = kept().find(([key]) => key === keyOf(run));
-  return found ? found[1].map((keys) => new Set(keys)) : goldLinks(run);
-}
-
-function keep(run: Run, links: Links) {
-  const others = kept().filter(([key]) => key !== keyOf(run));
-  writeSession(SESSION, [...others, [keyOf(run), links.map((keys) => [...keys])]].slice(-MAX_KEPT));
-}
+const drawnLinks = (run: Run): Links => drawn.get(keyOf(run))?.map((keys) => new Set(keys)) ?? goldLinks(run);
 
 /** The grid to draw in, the scores of every head under both readings, and what they say. */
 export function alignmentFigure(run: Run) {
   const links = drawnLinks(run);
   const scores = h("div", { class: "pair-of-scores" });
   const verdict = h("p", { class: "say", "aria-live": "polite" });
-  const table = alignmentGrid(run, links, () => {
-    keep(run, links);
-    drawScores();
-  });
-  const start = (from: Links) => () => {
-    for (const [token, keys] of from.entries()) links[token] = keys;
-    keep(run, links);
+  const onChange = () => {
+    drawn.set(
+      keyOf(run),
+      links.map((keys) => [...keys]),
+    );
     table.draw();
     drawScores();
   };
-  const clear = button("pill", t("lesson.align.clear"), start(run.output.map(() => new Set())));
-  const gold = run.reference?.gold ? button("pill", t("lesson.align.gold"), () => start(goldLinks(run))()) : null;
+  const table = alignmentGrid(run, links, onChange);
+  const start = (from: Links) => {
+    links.splice(0, links.length, ...from);
+    onChange();
+  };
+  const clear = button("pill", t("lesson.align.clear"), () => start(run.output.map(() => new Set())));
+  const gold = run.reference?.gold && button("pill", t("lesson.align.gold"), () => start(goldLinks(run)));
   function drawScores() {
     const found = READINGS.map((reading) => ({ reading, ...scoreHeads(run, links, reading) }));
     setChildren(
@@ -92,7 +85,6 @@ function alignmentGrid(run: Run, links: Links, onChange: () => void) {
   listenToCells(grid, cells, ({ dataset }) => {
     const [row, column] = [Number(dataset.row), Number(dataset.column)];
     if (!links[row].delete(column)) links[row].add(column);
-    draw();
     onChange();
   });
   draw();

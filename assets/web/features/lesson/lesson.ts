@@ -1,6 +1,7 @@
 // The lesson: from words to translation in stops, each with a text, the live figure of the sentence at the top, and a
 // question whose answer is computed from this run. It shows the network as it is, without the changes at the top.
 
+import { sessionMap } from "../../api/session.ts";
 import type { Child, View } from "../../api/types.ts";
 import { hereButton } from "../../charts/overview-mini.ts";
 import { formulaRow, shapeChain, stageFigure, stageHeadline } from "../../charts/sublayer-stages.ts";
@@ -15,7 +16,6 @@ import { fitToScreen } from "../../ui/fit-to-screen.ts";
 import { button, changeDetector, drawInSight, isOpen, link, onStopKeys, startButton } from "../../ui/parts.ts";
 import { planChooser, progressBar } from "./bar.ts";
 import { colourLegend } from "./figures.ts";
-import { guessesOf, keepGuesses } from "./guesses.ts";
 import { lessonLink } from "./links.ts";
 import { encoderHead, type LessonView, lessonView } from "./stop.ts";
 import { STOPS } from "./stops.ts";
@@ -25,6 +25,10 @@ type Content = Awaited<ReturnType<typeof fetchContent>>;
 
 const FOLD = 128; // hidden units a line
 const GUESSING = "guessing"; // class of the page while the answer is veiled: nothing else may tell it
+
+/** Which choices of a question were guessed, in their order, and whether the answer is shown. */
+const allGuesses = sessionMap<{ guesses: number[]; shown: boolean }>("lesson", 200);
+const guessesOf = (key: string) => allGuesses.get(key) ?? { guesses: [], shown: false };
 
 export function mount({ element, signal }: View) {
   const parts = build();
@@ -181,7 +185,7 @@ function drawQuestion(parts: Parts, content: Content) {
   const choose = (i: number) => {
     const { guesses, shown } = guessesOf(key);
     if (isSolved() || i >= choices.length || guesses.includes(i)) return;
-    keepGuesses(key, i < 0 ? { guesses, shown: true } : { guesses: [...guesses, i], shown });
+    allGuesses.set(key, i < 0 ? { guesses, shown: true } : { guesses: [...guesses, i], shown });
     drawAnswer();
     twoFrames().then(() => answer.element.scrollIntoView({ block: "nearest" })); // the figure fits a room's screen by then
   };
