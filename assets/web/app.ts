@@ -64,9 +64,9 @@ export async function start(page: HTMLElement) {
 function place(parent: HTMLElement, name: string, mount: Mount) {
   const element = h("div", { class: "view" });
   parent.append(h("div", { id: name, class: "block" }, element));
-  let mounted: AbortController | null = null;
+  let mounted = new AbortController();
   const fill = () => {
-    mounted?.abort(); // ends the listeners of the mounting before
+    mounted.abort(); // ends the listeners of the mounting before
     mounted = new AbortController();
     mount({ element, signal: mounted.signal });
   };

@@ -89,6 +89,7 @@ async function* stream(name: string, request: unknown, { signal }: Options) {
       rest = complete.pop() ?? "";
       for (const line of complete.filter((each) => each.trim())) {
         const event = JSON.parse(line);
+        if (signal?.aborted) return; // by what came before it
         if (event.event === "error") throw new Refused(event.message);
         yield event;
       }

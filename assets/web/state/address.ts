@@ -27,10 +27,9 @@ export function pageAddress(presenting = isPresenting(), run = state.run as RunR
 
 /** The place as the parameters of a link, without what each page of a class chooses by itself. */
 export function placeParameters() {
-  const { searchParams } = new URL(pageAddress(false));
-  for (const name of [...searchParams.keys()])
-    if (name === "language" || !Object.hasOwn(schema.parameters, name)) searchParams.delete(name);
-  return `?${searchParams}`;
+  const all = [...new URL(pageAddress(false)).searchParams];
+  const known = all.filter(([name]) => name !== "language" && Object.hasOwn(schema.parameters, name));
+  return `?${new URLSearchParams(known)}`;
 }
 
 /** The address of the place, with what else stands in `href`. */
@@ -77,15 +76,13 @@ function formatParameter({ kind, state: name, default: usual, always, part }: Pa
 }
 
 let presenting = new URLSearchParams(globalThis.location?.search).get("present") === "yes";
-/** Whether the page is shown to a room. */
+/** Whether the page is shown to a class. */
 export const isPresenting = () => presenting;
 
-/** Set parameters of the address bar that do not belong to the place; null removes one. */
-export function setPageParameters(parameters: Record<string, string | null>) {
+/** Remove the class from the address bar. */
+export function forgetClass() {
   const url = new URL(location.href);
-  for (const [name, value] of Object.entries(parameters))
-    if (value === null) url.searchParams.delete(name);
-    else url.searchParams.set(name, value);
+  url.searchParams.delete("room");
   url.hash = ""; // a teacher's link has the secret there
   history.replaceState(history.state, "", url.href);
   if (address !== null) updateAddressBar();

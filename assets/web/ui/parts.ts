@@ -45,9 +45,8 @@ export function select(
   chosen: unknown,
   onchange: (value: string) => void,
 ) {
-  const element = h("select", { "aria-label": label }, options.map(option(chosen)));
-  element.addEventListener("change", () => onchange(element.value));
-  return element;
+  const react = ({ target }: Event) => onchange((target as HTMLSelectElement).value);
+  return h("select", { "aria-label": label, onchange: react }, options.map(option(chosen)));
 }
 
 export const option =

@@ -1,6 +1,6 @@
 // The class under the run bar: for the teacher its code, its question and the votes; for a student the question and the
 // choices. Where there is no class, nothing. In front of a class the votes stand with the question in the open view, and
-// leave its figure the room.
+// leave its figure the screen.
 
 import type { ShownQuestion } from "#schema";
 import {
@@ -20,7 +20,7 @@ import {
 } from "../../api/room.ts";
 import { schema } from "../../api/schema.ts";
 import type { Child, View } from "../../api/types.ts";
-import { isPresenting, setPageParameters } from "../../state/address.ts";
+import { forgetClass, isPresenting } from "../../state/address.ts";
 import { isQuestionComing, openQuestion } from "../../state/class-questions.ts";
 import { formatMessage, formatNumber, t } from "../../state/i18n.ts";
 import { state } from "../../state/state.ts";
@@ -71,11 +71,11 @@ export function mount({ element, signal }: View) {
     // A phone may have scrolled on: to the answer, or along a figure.
     twoFrames().then(() => place.scrollIntoView({ block: "nearest" })); // after the view has scrolled to its answer
   };
-  document.addEventListener("room:changed", draw, { signal });
-  document.addEventListener("question:drawn", draw, { signal });
-  document.addEventListener("frame:changed", draw, { signal });
+  for (const changed of ["room:changed", "question:drawn"]) document.addEventListener(changed, draw, { signal });
   document.addEventListener("class:wanted", startClass, { signal });
-  const clock = setInterval(() => drawClock(place), 500);
+  const clock = setInterval(() => {
+    for (const each of place.querySelectorAll(".room-clock")) each.textContent = clockText();
+  }, 500);
   signal.addEventListener("abort", () => clearInterval(clock));
   onResize(element, () => dispatchEvent(new Event("resize")), signal); // what is fitted to the screen has another place
   document.addEventListener("keydown", onKey, { signal, capture: true });
@@ -99,7 +99,7 @@ function enterFromAddress() {
   const kept = keptRoom();
   if (code && secret) {
     leadRoom(code, secret);
-    setPageParameters({ room: null });
+    forgetClass();
   } else if (code) joinRoom(code);
   else if (kept?.code) leadRoom(kept.code, kept.secret);
 }
@@ -112,8 +112,8 @@ async function startClass() {
 /** Set the page's CSS classes for the visitor's role and an open question. */
 function markPage() {
   const pending = pendingQuestion();
-  const kind = pending && parseAbout(pending.about)?.kind;
-  const isVeiled = kind === "next" || kind === "source";
+  const about = pending && parseAbout(pending.about);
+  const isVeiled = about?.kind === "next" || about?.kind === "source";
   const question = room.shown?.question;
   const isTallied = room.phase !== "ended" && question?.state === "revealed" && isOfView(question) && !isPast(question);
   const marks: Record<string, boolean> = {
@@ -126,7 +126,6 @@ function markPage() {
     notes: isNotesPage() && room.role === "teacher",
   };
   for (const [name, isOn] of Object.entries(marks)) document.body.classList.toggle(name, isOn);
-  const about = pending && parseAbout(pending.about);
   const step = about?.kind === "next" ? about.step : Infinity;
   for (const [i, chip] of [...document.querySelectorAll("#translation > *")].entries())
     chip.classList.toggle("unknown", i >= step);
@@ -260,10 +259,11 @@ function voting(question: ShownQuestion): Child[] {
   const answered = question.answered ?? 0;
   const of = Math.max(answered, room.shown?.students ?? 0);
   const isOpen = question.state === "open";
+  const stands = question.state === "closed" ? t("room.is_closed") : question.round ? t("room.second_round") : "";
   return [
     h("b", { id: "room-answered", role: "status" }, t("room.answered", { answered, of })),
     clock(),
-    stateNote(question),
+    h("span", { class: "hint" }, stands),
     isOpen ? button("pill primary", t("room.close"), () => lead({ do: "close" }), { id: "room-close" }) : null,
     button("pill", t("room.reveal"), () => reveal(question), { id: "room-reveal" }),
     question.round === 0
@@ -278,21 +278,12 @@ function teacherQuestion(question: ShownQuestion, isAsked: boolean) {
   const isRevealed = question.state === "revealed";
   if (isAsked && (!isRevealed || isTalliedInView(question))) return null;
   const seesVotes = isRevealed || (isNotesPage() && question.state === "closed"); // the projector shows no bars before
-  const offered = h(
-    "ol",
-    { class: "room-offered" },
-    choices.map((choice) => h("li", {}, choice)),
-  );
+  const offered = choices.map((choice) => h("li", {}, choice));
   return h("div", { class: "room-question" }, [
     h("h2", {}, text),
-    seesVotes ? tally(question) : offered,
+    seesVotes ? tally(question) : h("ol", { class: "room-offered" }, offered),
     isAsked ? null : h("div", { class: "class-line" }, voting(question)),
   ]);
-}
-
-function stateNote({ state: stands, round }: ShownQuestion) {
-  const text = stands === "closed" ? t("room.is_closed") : round ? t("room.second_round") : "";
-  return h("span", { class: "hint" }, text);
 }
 
 /** The right choice is computed where it was asked; a page that did not ask computes it from its own view. */
@@ -348,19 +339,14 @@ function studentKey(key: string) {
 function studentPanel(): Child[] {
   if (room.phase === "ended") return [endedLine()];
   const question = room.shown?.question ?? null;
-  const follow = () => setFollowing(!isFollowing());
-  const toggle = button("pill toggle", t(isFollowing() ? "room.following" : "room.follow"), follow, {
-    id: "room-follow",
-    "aria-pressed": isFollowing(),
-  });
-  const head = h(
-    "div",
-    { class: "class-line" },
+  const attributes = { id: "room-follow", "aria-pressed": isFollowing() };
+  const text = t(isFollowing() ? "room.following" : "room.follow");
+  const head = h("div", { class: "class-line" }, [
     h("b", { id: "room-code" }, room.code),
     connectionNote(),
     h("span", { class: "space" }),
-    toggle,
-  );
+    button("pill toggle", text, () => setFollowing(!isFollowing()), attributes),
+  ]);
   return [head, message(), question && !isPast(question) ? studentQuestion(question) : null];
 }
 
@@ -375,13 +361,11 @@ function studentQuestion(question: ShownQuestion) {
       "data-place": `choice-${i}`,
     });
   const hint = isOpen ? t(mine === null ? "room.choose" : "room.change") : t("room.is_closed");
-  const body =
-    question.state === "revealed"
-      ? tally(question)
-      : [
-          h("div", { class: "room-choices" }, choices.map(choice)),
-          h("p", { class: "hint", role: "status" }, hint, " ", clock()),
-        ];
+  const voting = [
+    h("div", { class: "room-choices" }, choices.map(choice)),
+    h("p", { class: "hint", role: "status" }, hint, " ", clock()),
+  ];
+  const body = question.state === "revealed" ? tally(question) : voting;
   return h("div", { class: "room-question" }, h("h2", {}, text), body);
 }
 
@@ -392,11 +376,6 @@ const clock = () => h("span", { class: "room-clock", role: "timer" }, clockText(
 function clockText() {
   const left = secondsLeft();
   return left === null ? "" : t("room.seconds", { seconds: left });
-}
-
-function drawClock(place: Element) {
-  for (const each of place.querySelectorAll(".room-clock"))
-    if (each.textContent !== clockText()) each.textContent = clockText();
 }
 
 function connectionNote() {
@@ -412,7 +391,7 @@ function endedLine() {
   const isTeacher = room.role === "teacher";
   const wasLost = isTeacher && room.message !== null && schema.classes;
   const close = () => {
-    if (!isTeacher) setPageParameters({ room: null });
+    if (!isTeacher) forgetClass();
     leaveRoom();
   };
   return h("div", { class: "class-line" }, [

@@ -112,7 +112,7 @@ function modelChoice(element: Element, signal: AbortSignal) {
   return choice;
 }
 
-const PATIENCE_MS = 300; // a model in the server's memory is there before
+const SHOW_AFTER_MS = 300; // a model in the server's memory is there before
 
 /** How far the model is that was chosen and is not in the server's memory yet: also where the header is folded away. */
 function showAwaitedModel(page: Element, signal: AbortSignal) {
@@ -129,7 +129,7 @@ function showAwaitedModel(page: Element, signal: AbortSignal) {
       line.hidden = true;
       return;
     }
-    timer ??= setTimeout(() => (line.hidden = !awaitedModel()), PATIENCE_MS);
+    timer ??= setTimeout(() => (line.hidden = !awaitedModel()), SHOW_AFTER_MS);
     const { checkpoint, fetched, size } = wait;
     const isFetched = fetched >= size;
     const amount = { name: modelName(checkpoint), fetched: formatBytes(fetched), size: formatBytes(size) };

@@ -8,7 +8,7 @@ import { bestHead, type HeadScores, type Links, type Reading, scoreHeads } from 
 import { joinSentences, nodes, t } from "../../state/i18n.ts";
 import { update } from "../../state/state.ts";
 import { h, scrollBox, setChildren, word } from "../../ui/dom.ts";
-import { button } from "../../ui/parts.ts";
+import { button, columnHeading, rowHeading, table } from "../../ui/parts.ts";
 
 const READINGS = ["predicted", "read"] as Reading[];
 const FEW = 5; // aligned words, below which a head may find them all by chance
@@ -31,14 +31,11 @@ export function alignmentFigure(run: Run) {
   const scores = h("div", { class: "pair-of-scores" });
   const verdict = h("p", { class: "say", "aria-live": "polite" });
   const onChange = () => {
-    drawn.set(
-      keyOf(run),
-      links.map((keys) => [...keys]),
-    );
-    table.draw();
+    drawn.set(keyOf(run), links.map(Array.from<number>));
+    grid.draw();
     drawScores();
   };
-  const table = alignmentGrid(run, links, onChange);
+  const grid = alignmentGrid(run, links, onChange);
   const start = (from: Links) => {
     links.splice(0, links.length, ...from);
     onChange();
@@ -52,14 +49,13 @@ export function alignmentFigure(run: Run) {
       found.map(({ reading, right, count }) => {
         const values = right.map((row) => row.map((each) => (count ? each / count : 0)));
         const heading = h("h3", {}, t(`lesson.align.by_${reading}`, { count }));
-        const grid = scoreGrid(values, reading, (layer, head) => openHead(layer, head));
-        return h("div", { class: "scores" }, heading, grid);
+        return h("div", { class: "scores" }, heading, scoreGrid(values, reading, openHead));
       }),
     );
     verdict.replaceChildren(...describe(found));
   }
   drawScores();
-  const drawing = h("div", { class: "drawing" }, table.element, h("p", { class: "controls" }, clear, gold));
+  const drawing = h("div", { class: "drawing" }, grid.element, h("p", { class: "controls" }, clear, gold));
   return h("div", { class: "alignment" }, drawing, h("div", { class: "alignment-scores" }, scores, verdict));
 }
 
@@ -92,16 +88,10 @@ function alignmentGrid(run: Run, links: Links, onChange: () => void) {
 }
 
 function gridTable(run: Run, cells: HTMLElement[][]) {
-  const sources = run.source.map((token) => h("th", { scope: "col" }, h("span", {}, word(token, "source"))));
-  const rows = run.output.map((token, row) =>
-    h("tr", { role: "row" }, h("th", { scope: "row" }, word(token, "target")), cells[row]),
-  );
-  return h(
-    "table",
-    { class: "alignment-grid", role: "grid", "aria-multiselectable": "true", "aria-label": t("lesson.align.grid") },
-    h("thead", {}, h("tr", {}, h("td"), sources)),
-    h("tbody", {}, rows),
-  );
+  const sources = run.source.map((token) => columnHeading(h("span", {}, word(token, "source"))));
+  const rows = run.output.map((token, row) => h("tr", { role: "row" }, rowHeading(word(token, "target")), cells[row]));
+  const attributes = { class: "alignment-grid", role: "grid", "aria-multiselectable": "true" };
+  return table({ ...attributes, "aria-label": t("lesson.align.grid") }, [h("td"), ...sources], rows);
 }
 
 const STEPS: Record<string, [number, number]> = {

@@ -8,7 +8,7 @@ import { type Stop, valueQuiz } from "../stop.ts";
 
 export const heads: Stop = {
   get wide() {
-    return !isPresenting(); // a room reads larger maps, in rows beside the question
+    return !isPresenting(); // a class reads larger maps, in rows beside the question
   },
   captioned: true,
   colours: "encoder",
