@@ -35,6 +35,10 @@ export function piecesOf(run: Run, side: Side, word: number) {
   return words ? grouped(words)[word] : [word];
 }
 
+/** A word as a choice; each of several equal ones with its position. */
+export const distinctWord = (words: string[], i: number) =>
+  words.indexOf(words[i]) === words.lastIndexOf(words[i]) ? words[i] : `${words[i]} (${i + 1})`;
+
 const known: WeakMap<Run, Run> = new WeakMap();
 
 /** @param run whose tokens are pieces @param baseline the same without its changes */

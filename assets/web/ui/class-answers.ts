@@ -6,6 +6,7 @@ import type { Child } from "../api/types.ts";
 import { openQuestion } from "../state/class-questions.ts";
 import { joinSentences, nodes, t } from "../state/i18n.ts";
 import { argmax, attentionRow, state } from "../state/state.ts";
+import { distinctWord } from "../state/words.ts";
 import { h, word } from "./dom.ts";
 import { cells, table } from "./parts.ts";
 
@@ -48,11 +49,9 @@ export function sourceWordQuestion(run = state.run, { step, layer: wanted, head:
   const head = tab === "translate" && averaged ? null : Math.min(chosen, heads - 1);
   const weights = attentionRow("cross", layer, head, step, run);
   const open = [...run.source.keys()].filter((key) => allowed[step][key]);
-  const isTwice = (token: string) => run.source.indexOf(token) !== run.source.lastIndexOf(token);
-  const choices = open.map((key) => `${run.source[key]}${isTwice(run.source[key]) ? ` (${key + 1})` : ""}`);
+  const choices = open.map((key) => distinctWord(run.source, key));
   const right = open.indexOf(argmax(weights));
-  const about = { kind: "source" as const, step, layer, head };
-  return right < 0 ? null : askable(about, choices, right);
+  return right < 0 ? null : askable({ kind: "source", step, layer, head }, choices, right);
 }
 
 /** Null for what this page does not understand. */

@@ -15,7 +15,7 @@ type TextFile = { name: string; text: string; type: string };
 const inUnit = () => ({ words: state.inWords && Boolean(state.run.words) });
 
 export function downloadMenu() {
-  const failed = h("p", { role: "alert", hidden: true }, t("home.failed"));
+  const failed = h("p", { role: "alert", hidden: true }, t("download.failed"));
   const files: Record<string, () => Promise<TextFile>> = {
     handout: async () => ({
       name: `${modelName(state.run.checkpoint)}-handout.html`,
@@ -37,9 +37,13 @@ export function downloadMenu() {
       }
       button.disabled = false;
     };
-    const button = h("button", { type: "button", class: "link", "data-file": what, onclick: save }, t(`home.${what}`));
-    return h("p", {}, button, " ", h("small", {}, t(`home.${what}.about`)));
+    const button = h(
+      "button",
+      { type: "button", class: "link", "data-file": what, onclick: save },
+      t(`download.${what}`),
+    );
+    return h("p", {}, button, " ", h("small", {}, t(`download.${what}.about`)));
   };
   const list = h("div", { class: "popover" }, Object.entries(files).map(line), failed);
-  return h("details", { class: "pill", id: "home" }, h("summary", {}, t("home")), list);
+  return h("details", { class: "pill", id: "home" }, h("summary", {}, t("download")), list);
 }

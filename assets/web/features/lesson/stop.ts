@@ -6,6 +6,7 @@ import type { Stage } from "../../charts/sublayer-stages.ts";
 import { formatNumber } from "../../state/i18n.ts";
 import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, attentionRow, baselineRun, decodeFloats, state } from "../../state/state.ts";
+import { distinctWord } from "../../state/words.ts";
 import { word } from "../../ui/dom.ts";
 
 /**
@@ -127,10 +128,6 @@ export function largestWordQuiz(
   const right = argmax(values);
   const largest = [...words.keys()].sort((a, b) => values[b] - values[a] || a - b);
   const shown = largest.slice(0, MAX_CHOICES).sort((a, b) => a - b);
-  const choices = shown.map((i) => ({ text: distinct(words, i), ...(i === right ? {} : wrong(i)) }));
+  const choices = shown.map((i) => ({ text: distinctWord(words, i), ...(i === right ? {} : wrong(i)) }));
   return { choices, right: shown.indexOf(right), places };
 }
-
-/** A word as a choice; each of several equal ones with its position. */
-const distinct = (words: string[], i: number) =>
-  words.filter((each) => each === words[i]).length > 1 ? `${words[i]} (${i + 1})` : words[i];

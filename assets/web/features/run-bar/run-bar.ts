@@ -30,8 +30,7 @@ export function mount({ element, signal }: View) {
   const card = h("div", { class: "card", id: "top" });
   const bar = {
     box,
-    complain: (error: Message | null, sentence: string, wrongLink?: string) =>
-      complain(parts, error, sentence, wrongLink),
+    complain: complaint(parts),
     showBusy: (isBusy: boolean) => void card.classList.toggle("busy", isBusy),
     focusSteps: () => parts.steps.slider.focus(),
   };
@@ -102,13 +101,15 @@ const build = (signal: AbortSignal) => ({
  * A sentence that was refused leaves the run before it on the page, which is not its own.
  * @param sentence that the error is about @param wrongLink what was wrong with the page's address
  */
-async function complain(parts: Parts, error: Message | null, sentence: string, wrongLink: string = "") {
-  parts.isRefused = isRefusal(error);
-  parts.run.classList.toggle("stale", parts.isRefused);
-  parts.note.hidden = parts.isRefused || !parts.note.hasChildNodes();
-  if (parts.isRefused) fold(false); // what leads on is in view
-  await parts.refusal.draw(error, sentence, wrongLink);
-}
+const complaint =
+  (parts: Parts) =>
+  async (error: Message | null, sentence: string, wrongLink = "") => {
+    parts.isRefused = isRefusal(error);
+    parts.run.classList.toggle("stale", parts.isRefused);
+    parts.note.hidden = parts.isRefused || !parts.note.hasChildNodes();
+    if (parts.isRefused) fold(false); // what leads on is in view
+    await parts.refusal.draw(error, sentence, wrongLink);
+  };
 
 /** How the request queue stands; null for no wait. */
 function drawQueue({ queue }: Parts, news: { waiting: number; full?: boolean } | null) {
