@@ -44,9 +44,9 @@ export function nextWordQuestion(run = state.run, step = state.step) {
 
 /** Which source word gets the most weight, from a head or the mean of its layer (null)? */
 export function sourceWordQuestion(run = state.run, { step, layer: wanted, head: chosen, tab, averaged } = state) {
-  const { layers, heads, allowed } = run.attention.cross;
+  const { layers, allowed } = run.attention.cross;
   const layer = Math.min(wanted, layers - 1);
-  const head = tab === "translate" && averaged ? null : Math.min(chosen, heads - 1);
+  const head = tab === "translate" && averaged ? null : chosen;
   const weights = attentionRow("cross", layer, head, step, run);
   const open = [...run.source.keys()].filter((key) => allowed[step][key]);
   const choices = open.map((key) => distinctWord(run.source, key));

@@ -114,15 +114,14 @@ function markPage() {
   const pending = pendingQuestion();
   const about = pending && parseAbout(pending.about);
   const isVeiled = about?.kind === "next" || about?.kind === "source";
-  const question = room.shown?.question;
-  const isTallied = room.phase !== "ended" && question?.state === "revealed" && isOfView(question) && !isPast(question);
+  const question = currentQuestion();
   const marks: Record<string, boolean> = {
     "class-teacher": room.role === "teacher" && room.phase !== "ended",
     "class-student": room.role === "student",
     "class-follows": room.role === "student" && room.phase !== "ended" && isFollowing(),
     "class-vote": Boolean(pending) && !isVeiled,
     "class-veil": isVeiled,
-    "class-tallied": isTallied,
+    "class-tallied": question?.state === "revealed" && isOfView(question),
     notes: isNotesPage() && room.role === "teacher",
   };
   for (const [name, isOn] of Object.entries(marks)) document.body.classList.toggle(name, isOn);
@@ -156,25 +155,24 @@ function isNewToStudent() {
   return isNew;
 }
 
-/** Whether the class has gone on since a question was revealed. */
-function isPast(question: ShownQuestion) {
-  if (question.state !== "revealed") return false;
-  const key = keyOf(question);
-  const place = room.shown?.place ?? "";
-  if (panel.seen.key !== key) panel.seen = { key, place };
-  return panel.seen.place !== place;
+/** The question of the class, until it has gone on since the answer was revealed. */
+function currentQuestion() {
+  const { question, place = "" } = room.shown ?? {};
+  if (!question || room.phase === "ended") return null;
+  if (question.state !== "revealed") return question;
+  if (panel.seen.key !== keyOf(question)) panel.seen = { key: keyOf(question), place };
+  return panel.seen.place === place ? question : null;
 }
 
 // ---- teacher
 
 function teacherPanel(): Child[] {
-  const { phase, shown } = room;
-  if (room.role === null || phase === "ended") return [endedLine()];
-  const question = shown?.question && !isPast(shown.question) ? shown.question : null;
+  if (room.role === null || room.phase === "ended") return [endedLine()];
+  const question = currentQuestion();
   const isAsked = question !== null && isAskedInView(question); // where its text and choices stand, too
   const head = h("div", { class: "class-line" }, [
     h("b", { id: "room-code" }, room.code),
-    h("span", { class: "students", id: "room-students" }, t("room.students", { count: shown?.students ?? 0 })),
+    h("span", { class: "students", id: "room-students" }, t("room.students", { count: room.shown?.students ?? 0 })),
     connectionNote(),
     question ? null : address(),
     isAsked ? voting(question) : null,
@@ -247,9 +245,9 @@ const isTalliedInView = (question: ShownQuestion) =>
 
 function drawVotesInView() {
   const drawn = openQuestion();
-  const question = room.shown?.question;
+  const question = currentQuestion();
   if (!drawn) return;
-  const isTallied = room.phase !== "ended" && question && isTalliedInView(question) && !isPast(question);
+  const isTallied = question && isTalliedInView(question);
   replaceChanged(drawn.votes, isTallied ? [h("h3", {}, drawn.text), tally(question)] : []);
 }
 
@@ -338,7 +336,7 @@ function studentKey(key: string) {
 
 function studentPanel(): Child[] {
   if (room.phase === "ended") return [endedLine()];
-  const question = room.shown?.question ?? null;
+  const question = currentQuestion();
   const attributes = { id: "room-follow", "aria-pressed": isFollowing() };
   const text = t(isFollowing() ? "room.following" : "room.follow");
   const head = h("div", { class: "class-line" }, [
@@ -347,7 +345,7 @@ function studentPanel(): Child[] {
     h("span", { class: "space" }),
     button("pill toggle", text, () => setFollowing(!isFollowing()), attributes),
   ]);
-  return [head, message(), question && !isPast(question) ? studentQuestion(question) : null];
+  return [head, message(), question && studentQuestion(question)];
 }
 
 function studentQuestion(question: ShownQuestion) {

@@ -8,7 +8,7 @@ import { bestHead, type HeadScores, type Links, type Reading, scoreHeads } from 
 import { joinSentences, nodes, t } from "../../state/i18n.ts";
 import { update } from "../../state/state.ts";
 import { h, scrollBox, setChildren, word } from "../../ui/dom.ts";
-import { button, columnHeading, rowHeading, table } from "../../ui/parts.ts";
+import { button, closest, columnHeading, rowHeading, table } from "../../ui/parts.ts";
 
 const READINGS = ["predicted", "read"] as Reading[];
 const FEW = 5; // aligned words, below which a head may find them all by chance
@@ -107,18 +107,15 @@ const STEPS: Record<string, [number, number]> = {
 function listenToCells(grid: HTMLElement, cells: HTMLElement[][], toggle: (cell: HTMLElement) => void) {
   let stop = cells[0][0]; // the cell that the Tab key reaches
   stop.tabIndex = 0;
-  const moveTo = (cell: HTMLElement) => {
+  const cellOf = (event: Event) => closest(event, "td[data-row]");
+  grid.addEventListener("focusin", (event) => {
     stop.tabIndex = -1;
-    stop = cell;
+    stop = cellOf(event) ?? stop;
     stop.tabIndex = 0;
-    stop.focus();
-  };
-  const cellOf = ({ target }: Event) => (target as Element).closest("td[data-row]") as HTMLElement | null;
+  });
   grid.addEventListener("click", (event) => {
     const cell = cellOf(event);
-    if (!cell) return;
-    moveTo(cell);
-    toggle(cell);
+    if (cell) toggle(cell);
   });
   grid.addEventListener("keydown", (event) => {
     const cell = cellOf(event);
@@ -129,7 +126,7 @@ function listenToCells(grid: HTMLElement, cells: HTMLElement[][], toggle: (cell:
     const next = step && row?.[Math.min(Math.max(Number(cell.dataset.column) + step[1], 0), row.length - 1)];
     event.preventDefault();
     event.stopPropagation(); // these keys also change the step
-    if (next) moveTo(next);
+    if (next) next.focus();
     else if (toggles) toggle(cell);
   });
 }

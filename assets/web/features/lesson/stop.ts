@@ -51,9 +51,8 @@ export function lessonView(signal: AbortSignal, showArithmetic: (title: string, 
     step: Math.min(state.step, run.steps.length - 1), // a modified run may have more
     query,
     layer: Math.min(state.layer, encoder.layers - 1),
-    head: Math.min(state.head, encoder.heads - 1),
+    head: state.head,
     decoderLayer: Math.min(state.layer, cross.layers - 1),
-    crossHead: Math.min(state.head, cross.heads - 1),
   };
   const places = { word: word(run.source[query], "source"), layer: place.layer + 1, head: place.head + 1 };
   return { run, signal, showArithmetic, ...place, places };
@@ -83,8 +82,8 @@ export async function wordInEveryLayer({ run, query }: LessonView) {
 }
 
 /** The step with the highest weight of the chosen cross-attention head. */
-export const highestCrossStep = ({ run, decoderLayer, crossHead }: LessonView) =>
-  argmax(run.steps.map((_, step) => Math.max(...attentionRow("cross", decoderLayer, crossHead, step, run))));
+export const highestCrossStep = ({ run, decoderLayer, head }: LessonView) =>
+  argmax(run.steps.map((_, step) => Math.max(...attentionRow("cross", decoderLayer, head, step, run))));
 
 const toRows = (values: Float32Array, width: number) =>
   Array.from({ length: values.length / width }, (_, i) => Array.from(values.subarray(i * width, (i + 1) * width)));

@@ -13,9 +13,9 @@ export const cross: Stop = {
     "softmax(Q_dec K_enc^T ÷ √d_k) V_enc",
     [1, run.model.heads, run.output.length, run.source.length],
   ],
-  draw: (view) => map(view, "cross", view.decoderLayer, view.crossHead, highestCrossStep(view)),
+  draw: (view) => map(view, "cross", view.decoderLayer, view.head, highestCrossStep(view)),
   ask(view) {
-    const { run, decoderLayer: layer, crossHead: head } = view;
+    const { run, decoderLayer: layer, head } = view;
     const step = highestCrossStep(view);
     const weights = attentionRow("cross", layer, head, step, run);
     const right = argmax(weights);
