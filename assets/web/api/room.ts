@@ -78,13 +78,13 @@ export const joinRoom = (code: string) =>
 
 /** Lead a room that is there, as its teacher or another who has the secret. */
 export function leadRoom(code: string, secret: string) {
-  const kept = keptRoom();
-  const known = kept?.code === code && kept.secret === secret ? kept : { code, secret, isJoined: true };
+  const stored = storedRoom();
+  const known = stored?.code === code && stored.secret === secret ? stored : { code, secret, isJoined: true };
   enter({ ...nothing(), ...known, role: "teacher", phase: "joining" });
 }
 
 /** The room that this browser leads. */
-export function keptRoom(): Pick<typeof room, "code" | "secret" | "address" | "qr" | "earlier" | "shown"> | null {
+export function storedRoom(): Pick<typeof room, "code" | "secret" | "address" | "qr" | "earlier" | "shown"> | null {
   try {
     return JSON.parse(readPreference(CLASS_KEY) ?? "null");
   } catch {
@@ -92,7 +92,7 @@ export function keptRoom(): Pick<typeof room, "code" | "secret" | "address" | "q
   }
 }
 
-function keepRoom() {
+function storeRoom() {
   const { code, secret, address, qr, earlier, shown } = room;
   writePreference(CLASS_KEY, JSON.stringify(code ? { code, secret, address, qr, earlier, shown } : null));
 }
@@ -102,7 +102,7 @@ export function leaveRoom() {
   listening.abort();
   const { role } = room;
   Object.assign(room, nothing());
-  if (role === "teacher") keepRoom();
+  if (role === "teacher") storeRoom();
   else writeSession(JOINED_KEY, null);
   changed();
 }
@@ -111,7 +111,7 @@ function enter(begun: typeof room) {
   listening.abort();
   listening = new AbortController();
   Object.assign(room, begun);
-  if (room.role === "teacher") keepRoom();
+  if (room.role === "teacher") storeRoom();
   changed();
   listen(listening.signal);
 }
@@ -157,7 +157,7 @@ function receive(event: ClassEvent) {
   // biome-ignore lint/suspicious/noDocumentCookie: cookieStore needs https, which a class in a local network lacks
   if (event.replica) document.cookie = `replica=${event.replica}; Path=/; SameSite=Lax`;
   if (room.role === "student") writeSession(JOINED_KEY, room.code);
-  else if (isNews) keepRoom(); // a server that restarts makes the page reload
+  else if (isNews) storeRoom(); // a server that restarts makes the page reload
 }
 
 /** Send a teacher's request; show a refusal. */

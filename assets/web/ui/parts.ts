@@ -77,22 +77,17 @@ export function headPicker(names = ["layer", "head"] as ("layer" | "head")[]) {
   return { element, draw };
 }
 
-/** A number from `min` to `max` beside its text: a share in per cent unless `shown` writes it otherwise. */
-export function slider({
-  min = 0,
-  max = 1,
-  step = 0.05,
-  shown = formatPercent,
-  ids,
-  change,
-}: {
+interface SliderOptions {
   min?: number;
   max?: number;
   step?: number;
   shown?: (value: number) => string;
   ids: Attributes;
   change: (value: number) => void;
-}) {
+}
+
+/** A number from `min` to `max` beside its text: a share in per cent unless `shown` writes it otherwise. */
+export function slider({ min = 0, max = 1, step = 0.05, shown = formatPercent, ids, change }: SliderOptions) {
   const input = h("input", { type: "range", min, max, step, ...ids });
   const output = h("output", { for: ids.id });
   input.addEventListener("input", () => change(input.valueAsNumber));

@@ -6,7 +6,6 @@ import type { ShownQuestion } from "#schema";
 import {
   ask,
   joinRoom,
-  keptRoom,
   lead,
   leadRoom,
   leaveRoom,
@@ -16,6 +15,7 @@ import {
   revealedQuestions,
   room,
   secondsLeft,
+  storedRoom,
   vote,
 } from "../../api/room.ts";
 import { schema } from "../../api/schema.ts";
@@ -96,12 +96,12 @@ function replaceChanged(place: Element, drawn: Element[]) {
 function enterFromAddress() {
   const code = new URLSearchParams(location.search).get("room");
   const secret = location.hash.slice(1);
-  const kept = keptRoom();
+  const stored = storedRoom();
   if (code && secret) {
     leadRoom(code, secret);
     forgetClass();
   } else if (code) joinRoom(code);
-  else if (kept?.code) leadRoom(kept.code, kept.secret);
+  else if (stored?.code) leadRoom(stored.code, stored.secret);
 }
 
 async function startClass() {

@@ -58,8 +58,8 @@ export function refusalNotice() {
   /** @param sentence that the error is about @param wrongLink what was wrong with the page's address */
   async function draw(error: Message | null, sentence: string, wrongLink: string) {
     latest += 1;
-    const kept = error && t("run.refused", { sentence: state.run.sentence });
-    message.replaceChildren(...joinSentences(wrongLink, error ? joinSentences(reason(error), kept) : []));
+    const shown = error && t("run.refused", { sentence: state.run.sentence });
+    message.replaceChildren(...joinSentences(wrongLink, error ? joinSentences(reason(error), shown) : []));
     message.hidden = !message.textContent;
     suggestions.hidden = true;
     if (error && error.key in SHORT) await lead(sentence);
