@@ -187,7 +187,7 @@ function drawQuestion(parts: Parts, content: Content) {
     if (isSolved() || i >= choices.length || guesses.includes(i)) return;
     allGuesses.set(key, i < 0 ? { guesses, shown: true } : { guesses: [...guesses, i], shown });
     drawAnswer();
-    twoFrames().then(() => answer.element.scrollIntoView({ block: "nearest" })); // the figure fits a room's screen by then
+    twoFrames().then(() => answer.element.scrollIntoView({ block: "nearest" })); // the figure fits the screen by then
   };
   const buttons = choices.map(({ text }, i) =>
     button("choice", [h("small", {}, String(i + 1)), " ", text], () => choose(i)),
