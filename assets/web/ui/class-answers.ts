@@ -123,8 +123,7 @@ export function summaryCsv(questions: ShownQuestion[]) {
   return `\ufeff${[headings, ...rows].map((row) => row.map(csvCell).join(",")).join("\r\n")}\r\n`;
 }
 
-const plain = (child: Child): string =>
-  Array.isArray(child) ? child.map(plain).join("") : String((child instanceof Node ? child.textContent : child) ?? "");
+const plain = (child: Child) => h("span", {}, child).textContent ?? "";
 
 /** A cell that no spreadsheet takes for a formula. */
 export function csvCell(value: string | number) {
