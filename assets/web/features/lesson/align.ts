@@ -31,7 +31,8 @@ export function alignmentFigure(run: Run) {
   const scores = h("div", { class: "pair-of-scores" });
   const verdict = h("p", { class: "say", "aria-live": "polite" });
   const onChange = () => {
-    drawn.set(keyOf(run), links.map(Array.from<number>));
+    const stored = links.map((keys) => [...keys]);
+    drawn.set(keyOf(run), stored);
     grid.draw();
     drawScores();
   };
