@@ -191,6 +191,13 @@ def test_every_key_that_the_page_puts_together_is_in_the_catalogue() -> None:
     assert [pattern for pattern in patterns() if not matching(pattern)] == []
 
 
+def test_every_variant_of_a_stop_of_the_lesson_has_a_text() -> None:
+    for path in (ROOT / "assets/web/features/lesson/stops").glob("*.ts"):
+        found = re.search(r"\n  variants: .*?\n(?=  \w)", path.read_text("utf-8"), re.DOTALL)
+        for variant in re.findall(r'(?<!== )"(\w+)"', found[0]) if found else []:
+            assert any(re.fullmatch(rf"lesson\.{path.stem}\.[a-z]+_{variant}", key) for key in EN), variant
+
+
 def test_every_text_of_the_catalogue_is_used() -> None:
     used = {key for kind, key in named() if kind == "string"} | messages()
     used |= {key for pattern in patterns() for key in matching(pattern)}

@@ -7,7 +7,7 @@ import { opening } from "./api/schema.ts";
 import type { Model, View } from "./api/types.ts";
 import { mount as attention } from "./features/attention/attention.ts";
 import { mount as heads } from "./features/attention/heads.ts";
-import { mount as classPanel } from "./features/classroom/panel.ts";
+import { mount as classPanel } from "./features/class/panel.ts";
 import { mount as decoding } from "./features/decoding/decoding.ts";
 import { mount as breakIt } from "./features/frame/break-it.ts";
 import { mount as header } from "./features/frame/header.ts";
@@ -64,9 +64,9 @@ export async function start(page: HTMLElement) {
 function place(parent: HTMLElement, name: string, mount: Mount) {
   const element = h("div", { class: "view" });
   parent.append(h("div", { id: name, class: "block" }, element));
-  let mounted: AbortController | null = null;
+  let mounted = new AbortController();
   const fill = () => {
-    mounted?.abort(); // ends the listeners of the mounting before
+    mounted.abort(); // ends the listeners of the mounting before
     mounted = new AbortController();
     mount({ element, signal: mounted.signal });
   };

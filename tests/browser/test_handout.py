@@ -208,7 +208,7 @@ def test_a_file_that_cannot_be_made_is_said_so(visit: Visit) -> None:
     page.locator("#home summary").click()
     for what in ("handout", "notebook", "csv"):
         page.locator(f"[data-file={what}]").click()
-        expect(page.locator("#home [role=alert]")).to_have_text(t("home.failed"))
+        expect(page.locator("#home [role=alert]")).to_have_text(t("download.failed"))
         expect(page.locator(f"[data-file={what}]")).to_be_enabled()
     page.context.set_offline(False)
     saved(page.locator("[data-file=csv]"), "toy-attention.csv")

@@ -138,15 +138,15 @@ def test_one_layer_one_head_an_odd_width_no_positions_one_vocabulary_and_layer_n
     assert EN["lesson.positions.reveal_bare"] in stops["positions"]["question"]
     assert t("lesson.qkv.question_alone", d_model=33) in stops["qkv"]["question"]
     assert matching("lesson.heads.question_alone").search(stops["heads"]["question"])
-    for name in ("heads", "stack"):
-        assert matching(f"lesson.{name}.text_alone").search(stops[name]["lesson-text"])
+    assert matching("lesson.heads.text_alone").search(stops["heads"]["lesson-text"])
+    assert matching("lesson.stack.text_one_layer").search(stops["stack"]["lesson-text"])
     assert EN["lesson.residual.text_first"] in stops["residual"]["lesson-text"]
     assert stops["residual"]["formula"] == "x̂ = LayerNorm(x),  o = Attention(x̂),  y = x + o"
     assert stops["ffn"]["formula"].startswith("ŷ = LayerNorm(y),  FFN(ŷ) = GELU(ŷ W")
     assert t("lesson.ffn.question", activation="GELU") in stops["ffn"]["question"]
     assert "ReLU" not in stops["ffn"]["question"]
     assert EN["lesson.ffn.most"] not in stops["ffn"]["lesson-text"]  # 2 · 33 · 64 < 4 · 33²
-    assert EN["lesson.stack.norm"] in stops["stack"]["lesson-text"]
+    assert EN["lesson.stack.more_norm"] in stops["stack"]["lesson-text"]
     assert matching("lesson.logits.text_tied").search(stops["logits"]["lesson-text"])
     assert FALSE.findall(str(stops)) == []
 

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { setShippedModels } from "../../assets/web/api/models.ts";
 import { schema } from "../../assets/web/api/schema.ts";
+import type { State } from "../../assets/web/api/types.ts";
 import { formatAddress, openingTab, parseAddress, sharedAddress } from "../../assets/web/state/address.ts";
 import { state } from "../../assets/web/state/state.ts";
 
@@ -29,27 +30,10 @@ test("a Space in the hub's frame shares its own address, without what the hub ad
 });
 
 test("what an address says comes back from it", () => {
-  const place: Partial<import("../../assets/web/api/types.ts").State> = {
-    tab: "break",
-    part: "decoding",
-    exercise: "never_stops",
-    kind: "decoder",
-    drawing: "table",
-    layer: 4,
-    head: 7,
-    query: 2,
-    step: 3,
-    stop: 10,
-    stops: [10, 3, 0],
-    averaged: false,
-    gold: true,
-    strategy: "sampling",
-    width: 2,
-    alpha: 1.3,
-    temperature: 0.7,
-    top_k: 12,
-    top_p: 0.85,
-    seed: 42,
+  const place: Partial<State> = {
+    ...{ tab: "break", part: "decoding", exercise: "never_stops", kind: "decoder", drawing: "table" },
+    ...{ layer: 4, head: 7, query: 2, step: 3, stop: 10, stops: [10, 3, 0], averaged: false, gold: true },
+    ...{ strategy: "sampling", width: 2, alpha: 1.3, temperature: 0.7, top_k: 12, top_p: 0.85, seed: 42 },
     forcedMistake: { step: 3, word: "a.b" },
   };
   Object.assign(state, place);
@@ -87,12 +71,8 @@ test("a value that cannot be is named and left out", () => {
       else assert.deepEqual(Object.keys(place), [field], `${name}=${value}`);
     }
   }
-  assert.deepEqual(parseAddress("?width=6&alpha=2.1&temperature=0.09&seed=1.5").wrong, [
-    "width",
-    "alpha",
-    "temperature",
-    "seed",
-  ]);
+  const { wrong } = parseAddress("?width=6&alpha=2.1&temperature=0.09&seed=1.5");
+  assert.deepEqual(wrong, ["width", "alpha", "temperature", "seed"]);
   const broken = parseAddress("?step=%zz&tab=%E0%A4%A&=&&%=&head=3&head=99");
   assert.deepEqual([broken.wrong, broken.place], [["tab", "step"], { head: 2 }]);
 });

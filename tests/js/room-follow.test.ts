@@ -4,7 +4,7 @@ import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { room } from "../../assets/web/api/room.ts";
-import { followRoom } from "../../assets/web/features/classroom/follow.ts";
+import { followRoom } from "../../assets/web/features/class/follow.ts";
 import { state, update } from "../../assets/web/state/state.ts";
 
 const page = new EventTarget();

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { after, beforeEach, test } from "node:test";
 import { setShippedModels } from "../../assets/web/api/models.ts";
 import type { Run } from "../../assets/web/api/types.ts";
-import { RunRequests } from "../../assets/web/features/run-bar/requests.ts";
+import * as requests from "../../assets/web/features/run-bar/requests.ts";
 import { pageAddress } from "../../assets/web/state/address.ts";
 import { changes, requestChanges, undoChange } from "../../assets/web/state/changes.ts";
 import { openExperiment } from "../../assets/web/state/experiments.ts";
@@ -42,8 +42,7 @@ let sent: Asked[] = [];
 const settled = () => new Promise((done) => setTimeout(done, 2));
 const ended = new AbortController();
 const box = { value: "" };
-const reactions = { complain() {}, showBusy() {}, focusSteps() {} };
-const requests = new RunRequests(box as any, reactions, ended.signal);
+requests.serveRequests({ box: box as any, complain() {}, showBusy() {}, focusSteps() {} }, ended.signal);
 
 globalThis.fetch = ((_: unknown, { body, signal }: { body: string; signal: AbortSignal }) =>
   new Promise((done, fail) => {

@@ -11,7 +11,7 @@ type Streams = Wire["Streams"];
 export type QuestionName = keyof Questions;
 export type RequestOf<Name extends QuestionName> = Questions[Name]["request"];
 export type AnswerOf<Name extends QuestionName> = Exclude<Questions[Name]["answer"], Wire["Refusal"]>;
-export type EventOf<Name extends keyof Streams> = Streams[Name]["event"];
+export type EventOf<Name extends keyof Streams> = Exclude<Streams[Name]["event"], { event: "error" }>;
 
 interface Options {
   signal?: AbortSignal;
@@ -26,6 +26,9 @@ const POLL_MS = 2000; // an answer takes milliseconds; after this the page asks 
 const HEALTH_MS = 10_000; // a server that says nothing for longer is gone
 const MAX_PAUSE = 10; // s, whatever a proxy says
 const HUB_MS = 2000;
+const SILENCE_MS = 25_000; // without a heartbeat: the connection is gone
+const SILENCE_AWAKE_MS = 12_000; // likewise, when a phone wakes up
+const MAX_RETRY_MS = 5000; // between two connections
 /** A newer question of the same slot aborts the older one. */
 const SLOTS: Record<string, string> = { translate: "run", surprise: "run", plan: "plan", candidates: "candidates" };
 
@@ -71,7 +74,7 @@ async function ask(name: string, request: unknown, { signal }: Options) {
   return read;
 }
 
-/** Events until they end or break off. */
+/** Events until they end or break off; an error among them is a refusal. */
 async function* stream(name: string, request: unknown, { signal }: Options) {
   const answer = await send(name, request, signal, await hubHeaders());
   const isStream = answer.headers.get("Content-Type")?.includes("ndjson");
@@ -84,11 +87,63 @@ async function* stream(name: string, request: unknown, { signal }: Options) {
       if (done) return;
       const complete = (rest + value).split("\n");
       rest = complete.pop() ?? "";
-      for (const line of complete) if (line.trim()) yield JSON.parse(line);
+      for (const line of complete.filter((each) => each.trim())) {
+        const event = JSON.parse(line);
+        if (signal?.aborted) return; // by what came before it
+        if (event.event === "error") throw new Refused(event.message);
+        yield event;
+      }
     }
   } finally {
     reader.cancel().catch(() => {}); // it may be over
   }
+}
+
+/**
+ * Events of a stream with heartbeats, which is asked for again whenever it breaks off (null), or is silent for too long.
+ * It ends with the signal or a refusal.
+ */
+export async function* endless<Name extends keyof Streams>(
+  name: Name,
+  request: Streams[Name]["request"],
+  signal: AbortSignal,
+): AsyncGenerator<EventOf<Name> | null> {
+  for (let failures = 0; !signal.aborted; failures++) {
+    const connection = new AbortController();
+    const either = AbortSignal.any([signal, connection.signal]);
+    if (failures) {
+      yield null;
+      await retryPause(failures, either);
+    }
+    let heard = performance.now();
+    const endIfSilent = (most: number) => performance.now() - heard > most && connection.abort();
+    const watch = setInterval(() => endIfSilent(SILENCE_MS), 1000);
+    onAwake(() => endIfSilent(SILENCE_AWAKE_MS), either);
+    try {
+      for await (const event of stream(name, request, { signal: either })) {
+        heard = performance.now();
+        failures = 0;
+        yield event;
+      }
+    } catch (error) {
+      if (error instanceof Refused && error.reason !== NO_ANSWER) throw error;
+    } finally {
+      clearInterval(watch);
+      connection.abort();
+    }
+  }
+}
+
+/** Longer after each failure, and never all pages at once; a phone that wakes up does not wait. */
+const retryPause = (failures: number, signal: AbortSignal) =>
+  new Promise<void>((done) => {
+    setTimeout(done, Math.min(MAX_RETRY_MS, 250 * 2 ** failures) * (0.5 + Math.random() / 2));
+    onAwake(done, signal);
+  });
+
+function onAwake(react: () => void, signal: AbortSignal) {
+  document.addEventListener("visibilitychange", () => document.hidden || react(), { signal });
+  addEventListener("online", react, { signal });
 }
 
 // ---- a busy server ----

@@ -1,9 +1,7 @@
 // The contributions of a real model's heads, streamed head by head until the server is done or stopped.
 
 import type { HeadsRequest } from "#schema";
-import type { EventOf } from "./client.ts";
-import { api, reasonOf } from "./client.ts";
-
+import { api, type EventOf, reasonOf } from "./client.ts";
 import type { Message, Run } from "./types.ts";
 
 type HeadsEvent = EventOf<"head_events">;
@@ -26,12 +24,11 @@ export function streamHeads(what: HeadsRequest["what"], run: Run, receive: (even
     const { checkpoint, sentence } = run;
     try {
       for await (const event of api.head_events({ checkpoint, sentence, what }, ended)) {
-        if (event.event === "error") stream.message = event.message;
-        else Object.assign(stream, { done: event.done, of: event.of });
+        Object.assign(stream, { done: event.done, of: event.of });
         receive(event);
       }
     } catch (error) {
-      stream.message ??= reasonOf(error);
+      stream.message = reasonOf(error);
     }
     const isDone = stream.of > 0 && stream.done === stream.of;
     stream.phase = isDone ? "done" : ended.signal.aborted ? "stopped" : "failed";

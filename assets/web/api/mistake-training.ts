@@ -1,8 +1,7 @@
-// The trainings that show a mistake, as this page hears of them. They outlive every mounting.
+// The trainings that show a mistake, as this page hears of them.
 
 import type { Symptom, TrainingMistakeRequest } from "#schema";
-import type { EventOf } from "./client.ts";
-import { api, reasonOf } from "./client.ts";
+import { api, type EventOf, reasonOf } from "./client.ts";
 import type { Message } from "./types.ts";
 
 /**
@@ -10,47 +9,36 @@ import type { Message } from "./types.ts";
  * `right` are points [step, loss]; `joined` are the seconds since another visitor began it; `left` those until its
  * turn; `speed` is in steps a second.
  */
-export type MistakeTraining = {
-  phase: string;
-  place: number | null;
-  left: number | null;
-  steps: number;
-  wrong: number[][];
-  right: number[][];
-  symptom: Symptom | null;
-  message: Message | null;
-  joined: number | null;
-  speed: number | null;
-};
+export type MistakeTraining = ReturnType<typeof nothing>;
 
 const WINDOW_MS = 6000; // of the steps by which the speed is measured
 const MIN_WINDOW_MS = 1000;
 
+const nothing = () => ({
+  phase: "idle",
+  place: null as number | null,
+  left: null as number | null,
+  steps: 1,
+  wrong: [] as number[][],
+  right: [] as number[][],
+  symptom: null as Symptom | null,
+  message: null as Message | null,
+  joined: null as number | null,
+  speed: null as number | null,
+});
+
 const trainings: Map<string, MistakeTraining> = new Map();
 let abort = new AbortController(); // ends the stream of the one that goes on
 
-const NOTHING: MistakeTraining = {
-  phase: "idle",
-  place: null,
-  left: null,
-  steps: 1,
-  wrong: [],
-  right: [],
-  symptom: null,
-  message: null,
-  joined: null,
-  speed: null,
-};
-
 /** An exercise's trainings so far. */
-export const mistakeTraining = (name: string) => trainings.get(name) ?? NOTHING;
+export const mistakeTraining = (name: string) => trainings.get(name) ?? nothing();
 export const isGoingOn = ({ phase }: MistakeTraining) => ["asking", "waiting", "running"].includes(phase);
 export const isTrainingMistake = () => [...trainings.values()].some(isGoingOn);
 
 const changed = () => document.dispatchEvent(new Event("mistake:changed"));
 
 export async function trainMistake(name: string) {
-  const training: MistakeTraining = { ...NOTHING, phase: "asking", wrong: [], right: [] };
+  const training: MistakeTraining = { ...nothing(), phase: "asking" };
   const mine = new AbortController();
   abort = mine;
   trainings.set(name, training);
@@ -63,7 +51,7 @@ export async function trainMistake(name: string) {
       changed();
     }
   } catch (error) {
-    training.message ??= reasonOf(error);
+    training.message = reasonOf(error);
   }
   const ended = mine.signal.aborted ? "stopped" : "failed";
   training.phase = training.symptom ? "shown" : ended; // not before the server has ended it: it takes one at a time
@@ -77,7 +65,7 @@ export const stopMistake = () => abort.abort();
 export async function showRecording(name: string) {
   const recording = await api.recorded({ name: name as TrainingMistakeRequest["name"] }).catch(() => null);
   const phase = recording ? "recorded" : "failed";
-  if (!isGoingOn(mistakeTraining(name))) trainings.set(name, { ...NOTHING, ...recording, phase });
+  if (!isGoingOn(mistakeTraining(name))) trainings.set(name, { ...nothing(), ...recording, phase });
   changed();
 }
 
@@ -104,5 +92,4 @@ function receiveEvent(training: MistakeTraining, data: EventOf<"train_mistake">)
     training.steps = data.steps;
   }
   if (data.event === "symptom") training.symptom = data;
-  if (data.event === "error") training.message = data.message;
 }

@@ -49,11 +49,8 @@ export const unknownToken = (text: string) =>
   text.startsWith(SHARED) && !checkpointFromAddress(text) ? text.slice(SHARED.length) : null;
 
 /** The checkpoint that an address names; null for one that is not here. */
-export function checkpointFromAddress(text: string) {
-  if (Object.hasOwn(shipped, text)) return text;
-  if (text.startsWith(SHARED)) return own.find((each) => tokenAddress(each.checkpoint) === text)?.checkpoint ?? null;
-  return text.startsWith(OWN) ? (own.find(({ name }) => name === text.slice(OWN.length))?.checkpoint ?? null) : null;
-}
+export const checkpointFromAddress = (text: string) =>
+  Object.keys(models()).find((checkpoint) => modelAddress(checkpoint) === text) ?? null;
 
 export function setShippedModels(known: Record<string, Model>) {
   shipped = known;

@@ -28,11 +28,11 @@ let abort = new AbortController(); // ends the stream
 /** The model that is waited for, if any. */
 export const awaitedModel = () => wait;
 
-/** Seconds until all bytes have arrived, at the pace so far; null while unknown. @param now in ms */
-export function secondsLeft(now: number = performance.now()) {
+/** Seconds until all bytes have arrived, at the pace so far; null while unknown. */
+export function secondsLeft() {
   if (!wait?.since) return null;
-  const fetched = wait.fetched - wait.since.fetched;
-  return fetched > TELLING * wait.size ? ((now - wait.since.time) / 1000 / fetched) * (wait.size - wait.fetched) : null;
+  const [fetched, time] = [wait.fetched - wait.since.fetched, performance.now() - wait.since.time];
+  return fetched > TELLING * wait.size ? (time / 1000 / fetched) * (wait.size - wait.fetched) : null;
 }
 
 function changed(now: Wait | null) {
@@ -59,28 +59,23 @@ export async function whenLoaded(checkpoint: string, go: () => void, fail: (erro
   }
   const mine = new AbortController();
   abort = mine;
-  changed({ checkpoint, fetched: 0, size: 0, since: null, go, fail });
-  let error: Message | null = NO_ANSWER;
+  const asked: Wait = { checkpoint, fetched: 0, size: 0, since: null, go, fail };
+  changed(asked);
+  let error = NO_ANSWER;
   try {
     for await (const event of api.load_model({ checkpoint }, mine)) {
-      if (mine.signal.aborted || !wait) return;
-      if (event.event === "error") error = event.message;
-      else if (event.event === "ready") error = null;
+      if (event.event === "ready") ready.add(checkpoint);
       else {
         const { fetched, size } = event;
-        const since = wait.since ?? (size ? { fetched, time: performance.now() } : null);
-        changed(Object.assign(wait, { fetched, size, since }));
+        const since = asked.since ?? (size ? { fetched, time: performance.now() } : null);
+        changed(Object.assign(asked, { fetched, size, since }));
       }
     }
   } catch (refusal) {
     error = reasonOf(refusal);
   }
-  if (mine.signal.aborted || !wait) return;
-  const newest = wait;
+  if (mine.signal.aborted) return;
   changed(null);
-  if (error) newest.fail(error);
-  else {
-    ready.add(checkpoint);
-    newest.go();
-  }
+  if (ready.has(checkpoint)) asked.go();
+  else asked.fail(error);
 }

@@ -1,25 +1,17 @@
-// A class: a teacher's page leads, the others follow and vote. The room's state outlives a mounting.
+// A class: a teacher's page leads, the others follow and vote.
 
-import type { ClassEnded, ClassEvent, LeadRequest, RevealRequest, ShownQuestion, ShowRequest } from "#schema";
-import type { RequestOf } from "./client.ts";
-import { api, NO_ANSWER, Refused, reasonOf } from "./client.ts";
+import type { ClassEvent, ShownQuestion } from "#schema";
+import { api, endless, type RequestOf, reasonOf } from "./client.ts";
 import { readPreference, readSession, writePreference, writeSession } from "./session.ts";
 import type { Message } from "./types.ts";
 
-type Ask = { do: "ask"; about: string; choices: string[]; seconds: number | null };
-/** A teacher's request without the secret. */
-type Lead =
-  | Ask
-  | Omit<LeadRequest, "secret" | "code">
-  | Omit<RevealRequest, "secret" | "code">
-  | Omit<ShowRequest, "secret" | "code">;
+/** A teacher's request without what all have. */
+type Lead = WithoutSecret<RequestOf<"lead_class">>;
+type WithoutSecret<Request> = Request extends unknown ? Omit<Request, "secret" | "code"> : never;
 
 const CLASS_KEY = "attention-bitte-class"; // the teacher's, in this browser
 const STUDENT_KEY = "attention-bitte-student"; // a random id, in this tab
 const JOINED_KEY = "attention-bitte-room"; // the room that this tab has been in
-const SILENCE_MS = 25_000; // without a heartbeat: the connection is gone
-const DOUBT_MS = 12_000; // the same, when a phone wakes up
-const MAX_PAUSE_MS = 5000; // between two attempts
 
 const nothing = () => ({
   role: null as "teacher" | "student" | null,
@@ -38,12 +30,7 @@ const nothing = () => ({
 
 export const room = nothing();
 
-/** The listening that goes on; aborted when the page leaves the room. */
-let listening = new AbortController();
-/** One of its attempts; aborted when nothing came for too long. */
-let attempt = new AbortController();
-let lastBeat = 0;
-let wake = () => {}; // ends the pause between two attempts
+let listening = new AbortController(); // aborted when the page leaves the room
 
 const changed = () => document.dispatchEvent(new Event("room:changed"));
 
@@ -65,9 +52,6 @@ export function secondsLeft() {
   if (state !== "open" || seconds === null || seconds === undefined) return null;
   return Math.max(0, Math.ceil(seconds - (performance.now() - room.heard) / 1000));
 }
-
-/** The room that this page was in is gone. */
-const LOST: Message = { key: "room.lost", values: {}, english: "" };
 
 /** Open a class, and lead it from this page. Returns whether there is one. */
 export async function openRoom() {
@@ -94,13 +78,13 @@ export const joinRoom = (code: string) =>
 
 /** Lead a room that is there, as its teacher or another who has the secret. */
 export function leadRoom(code: string, secret: string) {
-  const kept = keptRoom();
-  const known = kept?.code === code && kept.secret === secret ? kept : { code, secret, isJoined: true };
+  const stored = storedRoom();
+  const known = stored?.code === code && stored.secret === secret ? stored : { code, secret, isJoined: true };
   enter({ ...nothing(), ...known, role: "teacher", phase: "joining" });
 }
 
 /** The room that this browser leads. */
-export function keptRoom(): Pick<typeof room, "code" | "secret" | "address" | "qr" | "earlier" | "shown"> | null {
+export function storedRoom(): Pick<typeof room, "code" | "secret" | "address" | "qr" | "earlier" | "shown"> | null {
   try {
     return JSON.parse(readPreference(CLASS_KEY) ?? "null");
   } catch {
@@ -108,7 +92,7 @@ export function keptRoom(): Pick<typeof room, "code" | "secret" | "address" | "q
   }
 }
 
-function keepRoom() {
+function storeRoom() {
   const { code, secret, address, qr, earlier, shown } = room;
   writePreference(CLASS_KEY, JSON.stringify(code ? { code, secret, address, qr, earlier, shown } : null));
 }
@@ -118,7 +102,7 @@ export function leaveRoom() {
   listening.abort();
   const { role } = room;
   Object.assign(room, nothing());
-  if (role === "teacher") keepRoom();
+  if (role === "teacher") storeRoom();
   else writeSession(JOINED_KEY, null);
   changed();
 }
@@ -127,83 +111,38 @@ function enter(begun: typeof room) {
   listening.abort();
   listening = new AbortController();
   Object.assign(room, begun);
-  if (room.role === "teacher") keepRoom();
+  if (room.role === "teacher") storeRoom();
   changed();
   listen(listening.signal);
 }
 
+let student = ""; // this page's id, where there is no storage
+
 /** Random without a secure context: a class in a local network has no https. */
-function studentId() {
-  const known = readSession(STUDENT_KEY);
-  if (typeof known === "string") student = known;
-  if (!student) {
-    student = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(
-      "",
-    );
-    writeSession(STUDENT_KEY, student);
-  }
+function studentId(): string {
+  student ||= readSession(STUDENT_KEY) ?? crypto.getRandomValues(new BigUint64Array(2)).join("");
+  writeSession(STUDENT_KEY, student);
   return student;
 }
-let student = ""; // lasts as long as the page where there is no storage
 
 const guest = () => (room.role === "teacher" ? { secret: room.secret } : { student: studentId() });
 
-/** Hear of the room until it ends, again after every break. */
+/** Hear of the room until it ends. */
 async function listen(signal: AbortSignal) {
-  const awake = () => {
-    if (!document.hidden && performance.now() - lastBeat > DOUBT_MS) attempt.abort();
-    wake();
-  };
-  document.addEventListener("visibilitychange", awake, { signal });
-  addEventListener("online", awake, { signal });
-  for (let failures = 0; !signal.aborted && room.phase !== "ended"; failures++) {
-    if (failures) await pause(failures);
-    if (signal.aborted) return;
-    attempt = new AbortController();
-    const stop = AbortSignal.any([signal, attempt.signal]);
-    const refusal = await receiveStream(stop, () => {
-      failures = 0;
-    });
-    if (signal.aborted) return;
-    if (refusal) refuse(refusal);
-    else if (room.phase === "connected") room.phase = "broken";
-    changed();
-  }
-}
-
-/** Longer after each failure, and never all pages at once. */
-const pause = (failures: number) =>
-  new Promise((done: (value?: unknown) => void) => {
-    wake = () => done();
-    setTimeout(done, Math.min(MAX_PAUSE_MS, 250 * 2 ** failures) * (0.5 + Math.random() / 2));
-  });
-
-function refuse(refusal: Message) {
-  const wasIn = room.shown !== null || room.role === "teacher" || readSession(JOINED_KEY) === room.code;
-  room.phase = "ended";
-  room.message = refusal.key === "room.unknown" && wasIn ? LOST : refusal;
-}
-
-/** One connection. @param heard after an event @returns why the server refused */
-async function receiveStream(signal: AbortSignal, heard: () => void): Promise<Message | null> {
-  let watch = setTimeout(() => attempt.abort(), SILENCE_MS);
-  const beat = () => {
-    clearTimeout(watch);
-    watch = setTimeout(() => attempt.abort(), SILENCE_MS);
-    lastBeat = performance.now();
-    heard();
-  };
   try {
-    for await (const event of api.follow_class({ code: room.code, ...guest() }, { signal })) {
-      if (event.event === "error") return event.message;
-      if (event.event !== "beat") receive(event);
-      beat();
+    for await (const event of endless("follow_class", { code: room.code, ...guest() }, signal)) {
+      if (event?.event === "ended") Object.assign(room, { phase: "ended", message: null });
+      else if (event?.event === "class") receive(event);
+      else if (event === null && room.phase === "connected") room.phase = "broken";
+      if (event?.event !== "beat") changed();
+      if (room.phase === "ended") return;
     }
-    return null;
   } catch (error) {
-    return error instanceof Refused && error.reason !== NO_ANSWER ? error.reason : null; // else broken off, or aborted
-  } finally {
-    clearTimeout(watch);
+    const wasIn = room.shown !== null || room.role === "teacher" || readSession(JOINED_KEY) === room.code;
+    const message = reasonOf(error);
+    const isLost = wasIn && message.key === "room.unknown"; // the room that this page was in is gone
+    Object.assign(room, { phase: "ended", message: isLost ? { ...message, key: "room.lost" } : message });
+    changed();
   }
 }
 
@@ -211,19 +150,14 @@ async function receiveStream(signal: AbortSignal, heard: () => void): Promise<Me
 const stage = (shown: ClassEvent | null) =>
   `${shown?.question?.id} ${shown?.question?.state} ${shown?.question?.round}`;
 
-function receive(event: ClassEvent | ClassEnded) {
-  if (event.event === "ended") {
-    Object.assign(room, { phase: "ended", message: null });
-  } else {
-    const isNews = stage(event) !== stage(room.shown);
-    Object.assign(room, { phase: "connected", shown: event, heard: performance.now(), message: null });
-    // To the teacher's replica, which has the teacher's own models and live runs.
-    // biome-ignore lint/suspicious/noDocumentCookie: cookieStore needs https, which a class in a local network lacks
-    if (event.replica) document.cookie = `replica=${event.replica}; Path=/; SameSite=Lax`;
-    if (room.role === "student") writeSession(JOINED_KEY, room.code);
-    else if (isNews) keepRoom(); // a server that restarts makes the page reload
-  }
-  changed();
+function receive(event: ClassEvent) {
+  const isNews = stage(event) !== stage(room.shown);
+  Object.assign(room, { phase: "connected", shown: event, heard: performance.now(), message: null });
+  // To the teacher's replica, which has the teacher's own models and live runs.
+  // biome-ignore lint/suspicious/noDocumentCookie: cookieStore needs https, which a class in a local network lacks
+  if (event.replica) document.cookie = `replica=${event.replica}; Path=/; SameSite=Lax`;
+  if (room.role === "student") writeSession(JOINED_KEY, room.code);
+  else if (isNews) storeRoom(); // a server that restarts makes the page reload
 }
 
 /** Send a teacher's request; show a refusal. */

@@ -11,21 +11,18 @@ export const schema: PageSchema = opening.schema;
 /** The address of a file of the folder `assets`. */
 export const assetAddress = (path: string) => new URL(schema.assets + path, document.baseURI);
 
+type Setting = Required<Pick<Parameter, "min" | "max" | "step" | "strategy">>;
+
 /** The settings of the decoding strategies: the parameters with a slider. */
-export const DECODING_SETTINGS: Record<
-  keyof DecodingSettings,
-  Required<Pick<Parameter, "min" | "max" | "step">> & { default: number }
-> = Object.fromEntries(
-  Object.entries(schema.parameters).flatMap(([name, { kind, min = 0, max = 0, step = 1, default: usual }]) =>
-    kind === "number" ? [[name, { min, max, step, default: Number(usual) }]] : [],
-  ),
-) as any;
+export const DECODING_SETTINGS = Object.fromEntries(
+  Object.entries(schema.parameters).filter(([, { kind }]) => kind === "number"),
+) as unknown as Record<keyof DecodingSettings, Setting>;
 
 /** The settings of one strategy. */
 export const settingsOf = (strategy: string) =>
-  Object.keys(DECODING_SETTINGS).filter(
-    (name) => schema.parameters[name].strategy === strategy,
-  ) as (keyof DecodingSettings)[];
+  (Object.keys(DECODING_SETTINGS) as (keyof DecodingSettings)[]).filter(
+    (name) => DECODING_SETTINGS[name].strategy === strategy,
+  );
 
 /** The exercises of Spot the bug in their order, each with the mistakes whose causes are offered beside its own. */
 export const EXERCISES = schema.exercises;

@@ -23,6 +23,23 @@ export const writeSession = (key: string, value: unknown) =>
     sessionStorage.setItem(key, JSON.stringify(value));
   });
 
+/** Values by their keys, of which a reload keeps the latest `most`. */
+export function sessionMap<Value>(name: string, most: number) {
+  let known: Map<string, Value> | null = null;
+  const all = () => {
+    known ??= new Map<string, Value>(readSession(name) ?? []);
+    return known;
+  };
+  return {
+    get: (key: string) => all().get(key),
+    set(key: string, value: Value) {
+      all().delete(key); // to be the latest
+      all().set(key, value);
+      writeSession(name, [...all()].slice(-most));
+    },
+  };
+}
+
 /** Store `value()` when the page is left, and not while the visitor types. */
 export function saveOnLeave(key: string, value: () => unknown) {
   const save = () => writeSession(key, value());

@@ -1,9 +1,7 @@
-// A training on the server, as this page hears of it. It outlives every mounting, so it knows nothing of what is drawn.
+// A training on the server, as this page hears of it: nothing of how it is drawn.
 
 import type { DecodedSnapshot, SnapshotTaken, StackedMaps } from "#schema";
-import type { EventOf } from "./client.ts";
-import { api, reasonOf } from "./client.ts";
-
+import { api, type EventOf, reasonOf } from "./client.ts";
 import { readSession, saveOnLeave } from "./session.ts";
 import type { AttentionMaps, DrawnRun, Message } from "./types.ts";
 
@@ -49,7 +47,7 @@ const SESSION_KEY = "attention-bitte-training";
 const MAX_KEPT = 3_000_000; // characters of a reload's memory: a browser has five million for a site
 
 /** The request and its events so far; a reload restores `training` from them. */
-const kept = { about: {}, events: [] as TrainingEvent[] };
+const log = { about: {}, events: [] as TrainingEvent[] };
 
 const listeners: Set<() => void> = new Set();
 let isScheduled = false; // an update is on its way to the listeners
@@ -83,22 +81,22 @@ export async function startTraining(question: any, uniform: number) {
   const { steps, label_smoothing: smoothing } = question.training;
   const about = { name, corpus, keeps: held_out > 0, smoothing, steps, span: steps, uniform };
   Object.assign(training, nothing(), about, { phase: "asking" });
-  Object.assign(kept, { about, events: [] });
+  Object.assign(log, { about, events: [] });
   changed();
-  let refusal: Message | null = null;
   try {
     for await (const event of api.train(question, mine)) {
       if (mine !== abort) return;
-      if (event.event !== "waiting") kept.events.push(event);
+      if (event.event !== "waiting") log.events.push(event);
       receiveEvent(event);
       if (event.event === "trained") document.dispatchEvent(new CustomEvent("model:trained", { detail: event }));
       changed();
     }
   } catch (error) {
-    refusal = mine.signal.aborted ? null : reasonOf(error);
+    if (mine !== abort) return;
+    if (!mine.signal.aborted) training.message = reasonOf(error);
+    log.about = { ...about, message: training.message };
   }
-  if (mine !== abort || !isTraining()) return;
-  training.message ??= refusal;
+  if (mine !== abort) return;
   const ended = mine.signal.aborted ? "idle" : "failed";
   training.phase = training.phase === "developing" ? "trained" : ended; // well, if the model has come
   changed();
@@ -125,11 +123,8 @@ function receiveEvent(data: TrainingEvent) {
       training.translation = { step: data.step, output, probabilities };
   }
   if (data.event === "snapshot") insert(training.snapshots, snapshotOf(data), ({ step }) => step);
-  if (data.event === "error") Object.assign(training, { phase: "failed", message: data.message });
   if (data.event === "ended") Object.assign(training, data, { phase: "measuring", span: data.step });
-  if (data.event === "trained") {
-    Object.assign(training, { phase: "developing", scores: data.scores });
-  }
+  if (data.event === "trained") Object.assign(training, { phase: "developing", scores: data.scores });
 }
 
 /**
@@ -141,7 +136,7 @@ export function restoreTraining() {
   const before = readSession(SESSION_KEY);
   const { phase } = training;
   if (phase !== "idle" || !before?.events?.length) return false;
-  Object.assign(kept, before);
+  Object.assign(log, before);
   Object.assign(training, nothing(), before.about);
   for (const event of before.events) receiveEvent(event);
   if (training.phase === "developing") training.phase = "trained";
@@ -151,14 +146,14 @@ export function restoreTraining() {
 
 /** The stored training, with every second snapshot dropped until it fits. */
 function fitting() {
-  const lengths = kept.events.map((event) => JSON.stringify(event).length);
-  const snapshots = [...kept.events.keys()].filter((i) => kept.events[i].event === "snapshot");
+  const lengths = log.events.map((event) => JSON.stringify(event).length);
+  const snapshots = [...log.events.keys()].filter((i) => log.events[i].event === "snapshot");
   const last = snapshots.at(-1);
   let left = new Set(snapshots);
   const size = () => lengths.reduce((sum, length, i) => sum + (lengthCounts(i) ? length : 0), 0);
-  const lengthCounts = (i: number) => kept.events[i].event !== "snapshot" || left.has(i);
+  const lengthCounts = (i: number) => log.events[i].event !== "snapshot" || left.has(i);
   while (size() > MAX_KEPT && left.size > 2) left = new Set([...left].filter((i, n) => n % 2 === 0 || i === last));
-  return { about: kept.about, events: kept.events.filter((_, i) => lengthCounts(i)) };
+  return { about: log.about, events: log.events.filter((_, i) => lengthCounts(i)) };
 }
 
 /** In the order of their steps, in whatever order they come. */

@@ -55,7 +55,6 @@ export interface RunRequest {
   changes: Change[];
 }
 
-/** A model of this session: trained here, or brought as a file. */
 /** A model of this session, or one that somebody has shared. */
 export type OwnModel = Required<Wire.Model> & { shared?: true };
 

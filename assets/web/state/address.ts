@@ -7,7 +7,7 @@ import type { RunRequest, State } from "../api/types.ts";
 import { formatChanges, parseChanges } from "./changes.ts";
 import { language } from "./i18n.ts";
 import { formatStops, LESSON_STOPS, parseStops } from "./lesson-plan.ts";
-import { state, stopsWith, update } from "./state.ts";
+import { HOME, state, stopsWith, update } from "./state.ts";
 
 export type Place = Partial<State>;
 
@@ -27,10 +27,9 @@ export function pageAddress(presenting = isPresenting(), run = state.run as RunR
 
 /** The place as the parameters of a link, without what each page of a class chooses by itself. */
 export function placeParameters() {
-  const { searchParams } = new URL(pageAddress(false));
-  for (const name of [...searchParams.keys()])
-    if (name === "language" || !Object.hasOwn(schema.parameters, name)) searchParams.delete(name);
-  return `?${searchParams}`;
+  const all = [...new URL(pageAddress(false)).searchParams];
+  const known = all.filter(([name]) => name !== "language" && Object.hasOwn(schema.parameters, name));
+  return `?${new URLSearchParams(known)}`;
 }
 
 /** The address of the place, with what else stands in `href`. */
@@ -77,15 +76,13 @@ function formatParameter({ kind, state: name, default: usual, always, part }: Pa
 }
 
 let presenting = new URLSearchParams(globalThis.location?.search).get("present") === "yes";
-/** Whether the page is shown to a room. */
+/** Whether the page is shown to a class. */
 export const isPresenting = () => presenting;
 
-/** Set parameters of the address bar that do not belong to the place; null removes one. */
-export function setPageParameters(parameters: Record<string, string | null>) {
+/** Remove the class from the address bar. */
+export function forgetClass() {
   const url = new URL(location.href);
-  for (const [name, value] of Object.entries(parameters))
-    if (value === null) url.searchParams.delete(name);
-    else url.searchParams.set(name, value);
+  url.searchParams.delete("room");
   url.hash = ""; // a teacher's link has the secret there
   history.replaceState(history.state, "", url.href);
   if (address !== null) updateAddressBar();
@@ -161,11 +158,6 @@ function parseRun(asked: URLSearchParams, wrong: string[]): RunRequest | null {
   return sentence === null ? null : { checkpoint, sentence, changes: changes ?? [] };
 }
 
-/** The place of an address without parameters. */
-const HOME: Place = Object.fromEntries(
-  PARAMETERS.flatMap(([, { state: name, default: usual }]) => (name ? [[name, usual ?? null]] : [])),
-);
-
 /** The address of the visitor's place as it was last drawn. */
 let address: string | null = null;
 /** The part of the address whose changes make a history entry: tab, stop, exercise or part. */
@@ -202,8 +194,8 @@ export function restorePlace(place: Place, whole: boolean = false) {
 }
 
 /**
- * A run was asked for; or null: it was answered. Until then the address asks for it, so that a page which Gradio
- * reloads when the server is there again asks once more.
+ * A run was asked for; or null: it was answered. Until then the address asks for it, so that a page that is loaded again
+ * when the server is there again asks once more.
  */
 export function expectRun(run: RunRequest | null) {
   asked = run;

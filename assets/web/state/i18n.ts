@@ -71,19 +71,16 @@ function filled(value: Place): (string | Node)[] {
   return [value instanceof Node ? value : String(value)];
 }
 
-/** A text of the server. */
+/** A text of the server; a list of words in it as "a, b and 3 more". */
 export function formatMessage({ key, values, english }: Message) {
   if (!hasText(key)) return english ?? key;
-  const places = Object.entries(values).map(([name, value]) => [
-    name,
-    typeof value === "object" ? shortened(value) : value,
-  ]);
-  return t(key, Object.fromEntries(places));
+  const places: Places = {};
+  for (const [name, value] of Object.entries(values)) {
+    if (typeof value !== "object") places[name] = value;
+    else places[name] = formatList(value.rest ? [...value.shown, t("list.more", { rest: value.rest })] : value.shown);
+  }
+  return t(key, places);
 }
-
-/** "a, b and 3 more". */
-const shortened = ({ shown, rest }: { shown: string[]; rest: number }) =>
-  formatList(rest ? [...shown, t("list.more", { rest })] : shown);
 
 /** "a, b and c", as nodes and strings. */
 export const formatList = (items: (string | Node | (string | Node)[])[]): (string | Node)[] =>

@@ -37,8 +37,8 @@ function usualPlace(stop: number) {
 const OF_REAL = [...LESSON_STOPS.keys()].sort((a, b) => usualPlace(a) - usualPlace(b));
 const OF_SMALL = OF_REAL.filter((stop) => !("ofReal" in STOPS[LESSON_STOPS[stop]]));
 
-/** The whole lesson, in its usual order. */
-const wholeLesson = (isReal: boolean) => (isReal ? OF_REAL : OF_SMALL);
+/** @param stops null for the whole lesson, in its usual order */
+export const stopOrder = (stops: readonly number[] | null, isReal: boolean) => stops ?? (isReal ? OF_REAL : OF_SMALL);
 
 /** Lessons to choose from, in minutes. */
 export const PLANS = [20, 45, 90];
@@ -48,7 +48,7 @@ export const PLANS = [20, 45, 90];
  * @param isReal whether it is on a real model
  */
 export function plannedStops(minutes: number, isReal: boolean) {
-  const whole = wholeLesson(isReal);
+  const whole = stopOrder(null, isReal);
   const stops = whole.filter((stop) => STOPS[LESSON_STOPS[stop]].plan <= minutes);
   return stops.length < whole.length ? stops : null;
 }
@@ -58,9 +58,6 @@ export function withStop(order: readonly number[], stop: number) {
   const after = order.findIndex((each) => usualPlace(each) > usualPlace(stop));
   return after < 0 ? [...order, stop] : order.toSpliced(after, 0, stop);
 }
-
-/** @param stops null for the whole lesson */
-export const stopOrder = (stops: readonly number[] | null, isReal: boolean) => stops ?? wholeLesson(isReal);
 
 /** How long these stops take. */
 export const planMinutes = (stops: readonly number[]) =>

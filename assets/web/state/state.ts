@@ -8,23 +8,12 @@ import { byWords, SIDES, tokenIndex, tokenRun } from "./words.ts";
 export { SIDES };
 export const KINDS = Object.keys(SIDES) as Kind[];
 
-/** Defaults of the address's parameters come from the schema; the others are here. */
-export const state: State = Object.assign(
-  {
-    run: null as unknown as Run,
-    baseline: null,
-    stack: "encoder",
-    stops: null,
-    seed: null,
-    forcedMistake: null,
-    returnStop: null,
-  } as State,
-  Object.fromEntries(
-    Object.values(schema.parameters).flatMap(({ state, default: usual }) =>
-      state && usual !== undefined ? [[state, usual]] : [],
-    ),
-  ),
+/** What an address without parameters stands for. */
+export const HOME: Partial<State> = Object.fromEntries(
+  Object.values(schema.parameters).flatMap(({ state, default: usual }) => (state ? [[state, usual ?? null]] : [])),
 );
+
+export const state = { run: null as unknown as Run, baseline: null, stack: "encoder", ...HOME } as State;
 
 const views: Map<Element, () => void> = new Map();
 
@@ -161,12 +150,10 @@ export function attentionWeight(
 /** The weights of one head's row, or the mean of all heads of the layer (null). */
 export function attentionRow(kind: Kind, layer: number, head: number | null, query: number, run: DrawnRun = state.run) {
   const { heads, keys } = run.attention[kind];
-  return keys.map((_, key) => {
-    if (head !== null) return attentionWeight(kind, layer, head, query, key, run);
-    let sum = 0;
-    for (let each = 0; each < heads; each++) sum += attentionWeight(kind, layer, each, query, key, run);
-    return sum / heads;
-  });
+  const asked = head === null ? [...Array(heads).keys()] : [head];
+  const weight = (key: number) => (sum: number, each: number) =>
+    sum + attentionWeight(kind, layer, each, query, key, run);
+  return keys.map((_, key) => asked.reduce(weight(key), 0) / asked.length);
 }
 
 function decodeBytes(base64: string) {

@@ -31,9 +31,13 @@ const wordsOf = ({ words }: Run, side: Side) => (side === "source" ? words?.sour
 
 /** The pieces of a word of a map's axis; where tokens are words, the token alone. @param run by words or by tokens */
 export function piecesOf(run: Run, side: Side, word: number) {
-  const of = run.pieces && wordsOf(run, side)?.of;
-  return of ? [...of.keys()].filter((i) => of[i] === word) : [word];
+  const words = run.pieces && wordsOf(run, side);
+  return words ? grouped(words)[word] : [word];
 }
+
+/** A word as a choice; each of several equal ones with its position. */
+export const distinctWord = (words: string[], i: number) =>
+  words.indexOf(words[i]) === words.lastIndexOf(words[i]) ? words[i] : `${words[i]} (${i + 1})`;
 
 const known: WeakMap<Run, Run> = new WeakMap();
 

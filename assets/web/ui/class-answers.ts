@@ -6,6 +6,7 @@ import type { Child } from "../api/types.ts";
 import { openQuestion } from "../state/class-questions.ts";
 import { joinSentences, nodes, t } from "../state/i18n.ts";
 import { argmax, attentionRow, state } from "../state/state.ts";
+import { distinctWord } from "../state/words.ts";
 import { h, word } from "./dom.ts";
 import { cells, table } from "./parts.ts";
 
@@ -43,16 +44,14 @@ export function nextWordQuestion(run = state.run, step = state.step) {
 
 /** Which source word gets the most weight, from a head or the mean of its layer (null)? */
 export function sourceWordQuestion(run = state.run, { step, layer: wanted, head: chosen, tab, averaged } = state) {
-  const { layers, heads, allowed } = run.attention.cross;
+  const { layers, allowed } = run.attention.cross;
   const layer = Math.min(wanted, layers - 1);
-  const head = tab === "translate" && averaged ? null : Math.min(chosen, heads - 1);
+  const head = tab === "translate" && averaged ? null : chosen;
   const weights = attentionRow("cross", layer, head, step, run);
   const open = [...run.source.keys()].filter((key) => allowed[step][key]);
-  const isTwice = (token: string) => run.source.indexOf(token) !== run.source.lastIndexOf(token);
-  const choices = open.map((key) => `${run.source[key]}${isTwice(run.source[key]) ? ` (${key + 1})` : ""}`);
+  const choices = open.map((key) => distinctWord(run.source, key));
   const right = open.indexOf(argmax(weights));
-  const about = { kind: "source" as const, step, layer, head };
-  return right < 0 ? null : askable(about, choices, right);
+  return right < 0 ? null : askable({ kind: "source", step, layer, head }, choices, right);
 }
 
 /** Null for what this page does not understand. */
@@ -100,25 +99,31 @@ export function voteShares({ tallies }: ShownQuestion, round: number) {
   return votes.map((count) => (answered ? count / answered : 0));
 }
 
+const heading = (name: string) => t(`room.summary.${name}`);
+
+/** The choices of each question with their votes in both rounds. */
+const summaryRows = (questions: readonly ShownQuestion[]) =>
+  questions.map((question, i) => {
+    const { text, choices } = describeQuestion(question);
+    const votes = (round: number, at: number) => question.tallies?.[round]?.votes[at] ?? "";
+    const rows = choices.map((choice, at) => ({
+      choice,
+      votes: [votes(0, at), votes(1, at)],
+      isRight: at === question.right,
+    }));
+    return { asked: [`${i + 1}. `, text], rows };
+  });
+
 /** The summary as CSV. */
 export function summaryCsv(questions: ShownQuestion[]) {
-  const headings = ["question", "choice", "first", "second", "right"].map((name) => t(`room.summary.${name}`));
-  const rows = questions.flatMap((question, i) => {
-    const { text, choices } = describeQuestion(question);
-    const asked = `${i + 1}. ${plain(text)}`;
-    return choices.map((choice, at) => [
-      asked,
-      choice,
-      question.tallies?.[0]?.votes[at] ?? "",
-      question.tallies?.[1]?.votes[at] ?? "",
-      at === question.right ? t("room.summary.yes") : "",
-    ]);
-  });
+  const headings = ["question", "choice", "first", "second", "right"].map(heading);
+  const rows = summaryRows(questions).flatMap(({ asked, rows }) =>
+    rows.map(({ choice, votes, isRight }) => [plain(asked), choice, ...votes, isRight ? heading("yes") : ""]),
+  );
   return `\ufeff${[headings, ...rows].map((row) => row.map(csvCell).join(",")).join("\r\n")}\r\n`;
 }
 
-const plain = (child: Child): string =>
-  Array.isArray(child) ? child.map(plain).join("") : String((child instanceof Node ? child.textContent : child) ?? "");
+const plain = (child: Child) => h("span", {}, child).textContent ?? "";
 
 /** A cell that no spreadsheet takes for a formula. */
 export function csvCell(value: string | number) {
@@ -130,17 +135,12 @@ export function csvCell(value: string | number) {
 
 /** Every question of a class with its votes and its right answer. */
 export function summaryTable(questions: readonly ShownQuestion[]) {
-  const headings = ["question", "choice", "first", "second"].map((name) => t(`room.summary.${name}`));
-  const rows = questions.flatMap((question, i) => {
-    const { text, choices } = describeQuestion(question);
-    const [first, second] = question.tallies ?? [];
-    return choices.map((choice, at) => {
-      const isRight = at === question.right;
+  const rows = summaryRows(questions).flatMap(({ asked, rows }) =>
+    rows.map(({ choice, votes, isRight }, at) => {
+      const question = at ? null : h("th", { scope: "rowgroup", rowspan: rows.length }, asked);
       const name = isRight ? h("b", {}, `${choice} ✓`) : choice;
-      const row: Child[] = [name, first?.votes[at] ?? "", second?.votes[at] ?? ""];
-      const asked = at ? null : h("th", { scope: "rowgroup", rowspan: choices.length }, `${i + 1}. `, text);
-      return h("tr", { class: isRight ? "right" : "" }, asked, cells(row));
-    });
-  });
-  return table({ class: "room-summary" }, headings, rows);
+      return h("tr", { class: isRight ? "right" : "" }, question, cells([name, ...votes]));
+    }),
+  );
+  return table({ class: "room-summary" }, ["question", "choice", "first", "second"].map(heading), rows);
 }

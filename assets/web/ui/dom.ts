@@ -5,6 +5,7 @@ import type { Child, Side } from "../api/types.ts";
 import { t } from "../state/i18n.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
+const MATHML = "http://www.w3.org/1998/Math/MathML";
 
 /** `onclick` and its like are listeners; false, null and undefined are left out. */
 export type Attributes = Record<string, any>;
@@ -40,6 +41,9 @@ export const svg = <Tag extends keyof SVGElementTagNameMap>(
   attributes: Attributes = {},
   ...children: Child[]
 ) => fill(document.createElementNS(SVG, tag), attributes, children);
+
+export const mathml = (tag: string, attributes: Attributes, ...children: Child[]) =>
+  fill(document.createElementNS(MATHML, tag), attributes, children);
 
 /** Other children for an element. */
 export const setChildren = (element: Element, ...children: Child[]) => element.replaceChildren(...flat(children));
@@ -83,12 +87,12 @@ export function textWidth(text: string, size: number) {
 /** Until what changes now is drawn, and fitted to its place in the frame after. */
 export const twoFrames = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
 
-/** The beginning of a label that has no more room than this, px. */
-export function fitted(text: string, size: number, room: number) {
+/** The beginning of a label, as wide as it may be, px. */
+export function fitted(text: string, size: number, width: number) {
   const letters = [...text];
   const all = letters.length;
   const written = () => (letters.length < all ? `${letters.join("")}…` : text);
-  while (letters.length > 1 && textWidth(written(), size) > room) letters.pop();
+  while (letters.length > 1 && textWidth(written(), size) > width) letters.pop();
   return written();
 }
 
@@ -122,8 +126,9 @@ export const chip = <Tag extends keyof HTMLElementTagNameMap>(
   attributes: Attributes = {},
 ) => h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);
 
-/** A line scrolls until one of its parts is in its middle. It may be drawn smaller than it is, for a room. */
-export function scrollToMiddle(line: HTMLElement, part: Element) {
+/** A line scrolls until one of its parts is in its middle. It may be drawn smaller than it is, for a class. */
+export function scrollToMiddle(line: HTMLElement, part?: Element) {
+  if (!part) return; // something else is drawn since this was asked for
   const [at, frame] = [part.getBoundingClientRect(), line.getBoundingClientRect()];
   const away = at.left + at.width / 2 - frame.left - frame.width / 2;
   line.scrollLeft += away * (line.offsetWidth / frame.width || 1);

@@ -5,6 +5,7 @@ import { forgetModel } from "../api/models.ts";
 import type { Child, OwnModel } from "../api/types.ts";
 import { t } from "../state/i18n.ts";
 import { h, svg } from "./dom.ts";
+import { button } from "./parts.ts";
 
 // Default values of styles. Type is written on words only.
 const PAINT: Record<string, string> = {
@@ -30,19 +31,12 @@ const SHARP = 2; // pixels of the PNG a pixel of the page
 
 /** Two buttons that save `figure`, seen when it is pointed at. `name` is called for the file's name. */
 export function pictureButtons(figure: Element, name: () => string) {
-  const button = (format: "svg" | "png", make: (picture: SVGSVGElement) => Promise<Blob>) =>
-    h(
-      "button",
-      {
-        type: "button",
-        class: "save",
-        title: t(`save.${format}`),
-        "aria-label": t(`save.${format}`),
-        onclick: async () => download(await make(elementToSvg(figure)), `${name()}.${format}`),
-      },
-      format.toUpperCase(),
-    );
-  return h("span", { class: "saves" }, button("svg", svgFile), button("png", pngFile));
+  const saver = (format: "svg" | "png", make: (picture: SVGSVGElement) => Promise<Blob>) => {
+    const title = t(`save.${format}`);
+    const save = async () => download(await make(elementToSvg(figure)), `${name()}.${format}`);
+    return button("save", format.toUpperCase(), save, { title, "aria-label": title });
+  };
+  return h("span", { class: "saves" }, saver("svg", svgFile), saver("png", pngFile));
 }
 
 /** A figure with its buttons; `children` where more than the figure stands in the frame. */
@@ -127,24 +121,20 @@ function addElement(element: Element, picture: SVGSVGElement, frame: DOMRect) {
 
 /** Every word where the page put it, of Chinese every character: SVG breaks no lines. */
 function addWords(node: Text, picture: SVGSVGElement, frame: DOMRect, style: CSSStyleDeclaration) {
+  const { fontSize, fontWeight, fontFamily } = style;
+  const type = {
+    fill: rgb(style.color),
+    "font-size": fontSize,
+    "font-weight": fontWeight,
+    "font-family": fontFamily,
+  };
   const range = document.createRange();
   for (const { 0: word, index } of node.data.matchAll(/[\u2e80-\uffef]|[^\s\u2e80-\uffef]+/g)) {
     range.setStart(node, index);
     range.setEnd(node, index + word.length);
     const box = range.getBoundingClientRect();
-    const type = {
-      fill: rgb(style.color),
-      "font-size": style.fontSize,
-      "font-weight": style.fontWeight,
-      "font-family": style.fontFamily,
-    };
-    picture.append(
-      svg(
-        "text",
-        { x: box.x - frame.x, y: box.y - frame.y + box.height / 2, "dominant-baseline": "central", ...type },
-        word,
-      ),
-    );
+    const at = { x: box.x - frame.x, y: box.y - frame.y + box.height / 2, "dominant-baseline": "central" };
+    picture.append(svg("text", { ...at, ...type }, word));
   }
 }
 

@@ -1,4 +1,4 @@
-// In front of a room, what would end below the screen is drawn smaller.
+// In front of a class, what would end below the screen is drawn smaller.
 
 import { isPresenting } from "../state/address.ts";
 import { narrow } from "./frame.ts";
@@ -16,16 +16,16 @@ export function fitToScreen(element: HTMLElement, figure: HTMLElement, signal: A
     for (const each of [element, figure]) scale(each, 1);
     if (!isPresenting() || narrow.matches) return; // a small screen scrolls
     const { top, width } = element.getBoundingClientRect();
-    const room = innerHeight - (top + scrollY) - 24;
+    const height = innerHeight - (top + scrollY) - 24;
     const drawn = figure.getBoundingClientRect();
     const isWide = drawn.width > 0.75 * width; // nothing stands beside it
-    const excess = isWide ? element.offsetHeight - room : drawn.bottom - top - room;
+    const excess = isWide ? element.offsetHeight - height : drawn.bottom - top - height;
     scale(figure, 1 - excess / drawn.height, isWide);
-    fitHeight(element, room);
+    fitHeight(element, height);
     if (isWide || !element.style.transform) return;
     scale(figure, 1); // with all it has become smaller: by itself it need not be as small
     const beside = figure.getBoundingClientRect();
-    scale(figure, 1 - (beside.bottom - top - room) / beside.height);
+    scale(figure, 1 - (beside.bottom - top - height) / beside.height);
   };
   for (const each of [element, figure]) {
     each.style.transformOrigin = "top left";
@@ -38,14 +38,14 @@ export function fitToScreen(element: HTMLElement, figure: HTMLElement, signal: A
   addEventListener("resize", fit, { signal });
 }
 
-/** By as little as need be: its lines hold more words when they are smaller. @param room px */
-function fitHeight(element: HTMLElement, room: number) {
-  if (element.offsetHeight <= room) return;
-  let [fits, most] = [Math.max(MIN_SCALE, room / element.offsetHeight), 1];
+/** By as little as need be: its lines hold more words when they are smaller. @param height px */
+function fitHeight(element: HTMLElement, height: number) {
+  if (element.offsetHeight <= height) return;
+  let [fits, most] = [Math.max(MIN_SCALE, height / element.offsetHeight), 1];
   for (let tries = 0; tries < 4; tries++) {
     const by = (fits + most) / 2;
     scale(element, by, true);
-    if (by * element.offsetHeight <= room) fits = by;
+    if (by * element.offsetHeight <= height) fits = by;
     else most = by;
   }
   scale(element, fits, true);

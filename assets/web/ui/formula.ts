@@ -1,24 +1,14 @@
 // A formula as MathML, from a notation that a reader of the code knows: W_1, K^T, 10000^{2i/d}, √d_k.
 
-const MATH = "http://www.w3.org/1998/Math/MathML";
+import { mathml } from "./dom.ts";
 
 /** A group in braces, a number, a name with its accent, a space or a sign. */
 const TOKEN = /\{[^}]*\}|\d+(?:\.\d+)?|\p{L}+\u0302?|./gu;
 
-function math(tag: string, ...children: (string | Node)[]) {
-  const node = document.createElementNS(MATH, tag);
-  node.append(...children);
-  return node;
-}
-
 /** Formulas, each in one piece: a line breaks where two or more spaces stand between them. */
 export const formulas = (text: string) => text.split(/(\s{2,})/).map((each, i) => (i % 2 ? each : formula(each)));
 
-function formula(text: string) {
-  const node = math("math", ...row(text.normalize("NFD")));
-  node.setAttribute("alttext", text);
-  return node;
-}
+const formula = (text: string) => mathml("math", { alttext: text }, row(text.normalize("NFD")));
 
 /** Signs have spaces of their own. */
 function row(text: string): Element[] {
@@ -33,9 +23,9 @@ function scripted(tokens: string[]) {
   const base = atom(tokens);
   const below = script(tokens, "_");
   const above = script(tokens, "^");
-  if (below && above) return math("msubsup", base, below, above);
-  if (below) return math("msub", base, below);
-  return above ? math("msup", base, above) : base;
+  if (below && above) return mathml("msubsup", {}, base, below, above);
+  if (below) return mathml("msub", {}, base, below);
+  return above ? mathml("msup", {}, base, above) : base;
 }
 
 function script(tokens: string[], sign: "_" | "^") {
@@ -46,23 +36,11 @@ function script(tokens: string[], sign: "_" | "^") {
 
 function atom(tokens: string[]): Element {
   const token = tokens.shift() ?? "";
-  if (token === "√") return math("msqrt", scripted(tokens));
-  if (token.startsWith("{")) return math("mrow", ...row(token.slice(1, -1)));
-  if (token === " ") return space();
-  if (/^\d/.test(token)) return math("mn", token);
-  if (/^\p{L}\u0302$/u.test(token)) return accented(token[0]);
-  return math(/^[^\P{L}Σ]/u.test(token) ? "mi" : "mo", token);
-}
-
-/** Between two factors. */
-function space() {
-  const node = math("mspace");
-  node.setAttribute("width", "0.2em");
-  return node;
-}
-
-function accented(letter: string) {
-  const node = math("mover", math("mi", letter), math("mo", "ˆ"));
-  node.setAttribute("accent", "true");
-  return node;
+  if (token === "√") return mathml("msqrt", {}, scripted(tokens));
+  if (token.startsWith("{")) return mathml("mrow", {}, row(token.slice(1, -1)));
+  if (token === " ") return mathml("mspace", { width: "0.2em" }); // between two factors
+  if (/^\d/.test(token)) return mathml("mn", {}, token);
+  if (/^\p{L}\u0302$/u.test(token))
+    return mathml("mover", { accent: "true" }, mathml("mi", {}, token[0]), mathml("mo", {}, "ˆ"));
+  return mathml(/^[^\P{L}Σ]/u.test(token) ? "mi" : "mo", {}, token);
 }

@@ -1,4 +1,4 @@
-// How much of the screen the frame takes: the title line, the sentence and the tabs fold to one line, for a room and on
+// How much of the screen the frame takes: the title line, the sentence and the tabs fold to one line, for a class and on
 // a small screen.
 
 import { isPresenting, setPresenting } from "../state/address.ts";
@@ -7,7 +7,7 @@ import { closest } from "./parts.ts";
 
 export const narrow = matchMedia("(width < 900px)"); // a phone, or a laptop at 200%
 
-/** Wherever there is little room: a link leads to what it names. */
+/** Where the screen is small: a link leads to what it names. */
 export let isFolded = isPresenting() || new URLSearchParams(location.search).has("tab");
 
 export function fold(wanted: boolean) {
@@ -16,7 +16,7 @@ export function fold(wanted: boolean) {
   update({}); // what is drawn has another size
 }
 
-/** Show the page to a room, or as usual; what is drawn grows with its type. */
+/** Show the page to a class, or as usual; what is drawn grows with its type. */
 function present(wanted: boolean) {
   if (wanted === isPresenting()) return;
   setPresenting(wanted);

@@ -1,9 +1,10 @@
 // Building blocks of views: buttons, tables, choices, and when a view draws itself.
 
-import type { Child } from "../api/types.ts";
-import { t } from "../state/i18n.ts";
+import { schema } from "../api/schema.ts";
+import type { AttentionMaps, Child } from "../api/types.ts";
+import { formatPercent, t } from "../state/i18n.ts";
 import { KINDS, state, subscribe, update } from "../state/state.ts";
-import { type Attributes, h, namedChoice } from "./dom.ts";
+import { type Attributes, h, namedChoice, numberedOptions, segmented } from "./dom.ts";
 
 /** A button of a class. */
 export const button = (
@@ -44,9 +45,8 @@ export function select(
   chosen: unknown,
   onchange: (value: string) => void,
 ) {
-  const element = h("select", { "aria-label": label }, options.map(option(chosen)));
-  element.addEventListener("change", () => onchange(element.value));
-  return element;
+  const react = ({ target }: Event) => onchange((target as HTMLSelectElement).value);
+  return h("select", { "aria-label": label, onchange: react }, options.map(option(chosen)));
 }
 
 export const option =
@@ -56,6 +56,61 @@ export const option =
 
 /** The choice of a kind of attention. */
 export const kindPicker = () => namedChoice(t("attention.which"), KINDS, "kind", (kind) => update({ kind }));
+
+/** Which layer, which head: `draw` after every change, with the maps of the kind that is shown. */
+export function headPicker(names = ["layer", "head"] as ("layer" | "head")[]) {
+  const element = h("div", { class: "pickers" });
+  const hasNewShape = changeDetector();
+  let setters = [() => {}];
+  function draw({ layers, heads }: AttentionMaps) {
+    if (hasNewShape(layers, heads)) {
+      element.replaceChildren();
+      setters = names.map((name) => {
+        const options = numberedOptions({ layer: layers, head: heads }[name]);
+        const choice = segmented(t(name), options, (value) => update({ [name]: Number(value) }));
+        element.append(h("span", { class: "pair" }, t(name), choice.element));
+        return () => choice.set(state[name]);
+      });
+    }
+    for (const set of setters) set();
+  }
+  return { element, draw };
+}
+
+interface SliderOptions {
+  min?: number;
+  max?: number;
+  step?: number;
+  shown?: (value: number) => string;
+  ids: Attributes;
+  change: (value: number) => void;
+}
+
+/** A number from `min` to `max` beside its text: a share in per cent unless `shown` writes it otherwise. */
+export function slider({ min = 0, max = 1, step = 0.05, shown = formatPercent, ids, change }: SliderOptions) {
+  const input = h("input", { type: "range", min, max, step, ...ids });
+  const output = h("output", { for: ids.id });
+  input.addEventListener("input", () => change(input.valueAsNumber));
+  return {
+    input,
+    element: h("span", { class: "share-slider" }, input, output),
+    set(value: number) {
+      input.value = String(value);
+      output.textContent = shown(value);
+      input.setAttribute("aria-valuetext", shown(value));
+    },
+    shown,
+  };
+}
+
+/** The button that opens a class, or shows the code of the one that is open. Null where this server has no classes. */
+export const startButton = (id: string) =>
+  schema.classes
+    ? button("pill start-class", t("class.start"), () => document.dispatchEvent(new Event("class:wanted")), {
+        id,
+        title: t("class.start.about"),
+      })
+    : null;
 
 /** Draw after every change of the state, and when the element comes into sight: what is hidden has no size. */
 export function drawInSight(element: Element, draw: () => unknown, signal: AbortSignal) {

@@ -24,8 +24,7 @@ import { formatPercent, joinSentences, t } from "../../state/i18n.ts";
 import { argmax, attentionRow, SIDES, state, subscribe, update } from "../../state/state.ts";
 import { h, isSpecial, namedChoice, scrollBox } from "../../ui/dom.ts";
 import { pictureButtons, pictureFrame } from "../../ui/export.ts";
-import { headPicker } from "../../ui/head-picker.ts";
-import { button, changeDetector, closest, isOpen, kindPicker, onResize } from "../../ui/parts.ts";
+import { button, changeDetector, closest, headPicker, isOpen, kindPicker, onResize } from "../../ui/parts.ts";
 import { markHead, markWords, modelView } from "./model-view.ts";
 
 const DRAWING_NAMES = ["heatmap", "lines", "table", "all"] as State["drawing"][];

@@ -5,7 +5,7 @@ import type { Child } from "../../api/types.ts";
 import { formatNumber, t } from "../../state/i18n.ts";
 import { state, update } from "../../state/state.ts";
 import { h } from "../../ui/dom.ts";
-import { slider } from "../../ui/slider.ts";
+import { slider } from "../../ui/parts.ts";
 
 /** A setting; its name is the label of its input or select, where it has one. @param input of the control */
 export function setting(name: string, control: Child, input?: Element) {

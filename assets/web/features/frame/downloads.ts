@@ -15,7 +15,7 @@ type TextFile = { name: string; text: string };
 const inUnit = () => ({ words: state.inWords && Boolean(state.run.words) });
 
 export function downloadMenu() {
-  const failed = h("p", { role: "alert", hidden: true }, t("home.failed"));
+  const failed = h("p", { role: "alert", hidden: true }, t("download.failed"));
   const line = (what: string, type: string, make: () => Promise<TextFile>) => {
     const save = async () => {
       button.disabled = true;
@@ -28,8 +28,8 @@ export function downloadMenu() {
       }
       button.disabled = false;
     };
-    const button = link(t(`home.${what}`), save, { "data-file": what });
-    return h("p", {}, button, " ", h("small", {}, t(`home.${what}.about`)));
+    const button = link(t(`download.${what}`), save, { "data-file": what });
+    return h("p", {}, button, " ", h("small", {}, t(`download.${what}.about`)));
   };
   const handoutName = () => `${modelName(state.run.checkpoint)}-handout.html`;
   const files = [
@@ -38,5 +38,5 @@ export function downloadMenu() {
     line("csv", "text/csv", () => askAboutRun("weights_csv", inUnit())),
   ];
   const list = h("div", { class: "popover" }, files, failed);
-  return h("details", { class: "pill", id: "home" }, h("summary", {}, t("home")), list);
+  return h("details", { class: "pill", id: "home" }, h("summary", {}, t("download")), list);
 }

@@ -14,7 +14,7 @@ import { formatList, formatPercent, hasText, language, nodes, t } from "../../st
 import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, KINDS, SIDES, state } from "../../state/state.ts";
 import { outputToken, tokenIndex, tokenRun } from "../../state/words.ts";
-import { describeChange } from "../../ui/describe-change.ts";
+import { describeChange } from "../../ui/describe.ts";
 import { h, svg, twoFrames, word } from "../../ui/dom.ts";
 import { painted } from "../../ui/export.ts";
 import { cells, rowHeading, table } from "../../ui/parts.ts";

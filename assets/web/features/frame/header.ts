@@ -18,7 +18,7 @@ import {
 } from "../../state/i18n.ts";
 
 import { state, subscribe } from "../../state/state.ts";
-import { describeModel } from "../../ui/describe-model.ts";
+import { describeModel } from "../../ui/describe.ts";
 import { h } from "../../ui/dom.ts";
 import { followFrame, listenForFrameKeys, startPresenting } from "../../ui/frame.ts";
 import { button, option } from "../../ui/parts.ts";
@@ -112,7 +112,7 @@ function modelChoice(element: Element, signal: AbortSignal) {
   return choice;
 }
 
-const PATIENCE_MS = 300; // a model in the server's memory is there before
+const SHOW_AFTER_MS = 300; // a model in the server's memory is there before
 
 /** How far the model is that was chosen and is not in the server's memory yet: also where the header is folded away. */
 function showAwaitedModel(page: Element, signal: AbortSignal) {
@@ -126,7 +126,7 @@ function showAwaitedModel(page: Element, signal: AbortSignal) {
   const draw = () => {
     const wait = awaitedModel();
     if (!wait) return showOrHide();
-    if (line.hidden) setTimeout(showOrHide, PATIENCE_MS);
+    if (line.hidden) setTimeout(showOrHide, SHOW_AFTER_MS);
     const { checkpoint, fetched, size } = wait;
     const isFetched = fetched >= size;
     const amount = { name: modelName(checkpoint), fetched: formatBytes(fetched), size: formatBytes(size) };

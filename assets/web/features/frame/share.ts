@@ -9,8 +9,7 @@ import { formatMessage, t } from "../../state/i18n.ts";
 import { state } from "../../state/state.ts";
 import { h } from "../../ui/dom.ts";
 import { downloadModel } from "../../ui/export.ts";
-import { button, link } from "../../ui/parts.ts";
-import { startButton } from "../../ui/start-class.ts";
+import { button, link, startButton } from "../../ui/parts.ts";
 
 /** Tokens of the models that this visitor has shared, by their keys. */
 const tokens: Map<string, string> = new Map();

@@ -9,7 +9,7 @@ import { formatList, formatPercent, joinSentences, nodes, t } from "../../state/
 import { fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, attentionRow, likelihood, state } from "../../state/state.ts";
 import { summaryTable } from "../../ui/class-answers.ts";
-import { explainLikelihood } from "../../ui/describe-likelihood.ts";
+import { explainLikelihood } from "../../ui/describe.ts";
 import { h, word } from "../../ui/dom.ts";
 import { cells, rowHeading } from "../../ui/parts.ts";
 import { paperMap, shownHead, strongestWord, wordWithShare } from "./paper.ts";

@@ -10,8 +10,7 @@ import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, selectQuery, state, update } from "../../state/state.ts";
 import { chip, h, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
-import { headPicker } from "../../ui/head-picker.ts";
-import { button, changeDetector, drawInSight, isOpen, kindPicker, link } from "../../ui/parts.ts";
+import { button, changeDetector, drawInSight, headPicker, isOpen, kindPicker, link } from "../../ui/parts.ts";
 import { stageList } from "./stages.ts";
 
 const MAX_NAMED = 5;

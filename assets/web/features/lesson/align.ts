@@ -1,57 +1,48 @@
 // Which layers align? The visitor draws an alignment, and every head of cross-attention is scored against it, with its
 // rows taken for the token that they predict and for the one that the decoder reads.
 
-import { readSession, writeSession } from "../../api/session.ts";
+import { sessionMap } from "../../api/session.ts";
 import type { Run } from "../../api/types.ts";
 import { scoreGrid } from "../../charts/score-grid.ts";
 import { bestHead, type HeadScores, type Links, type Reading, scoreHeads } from "../../state/alignment.ts";
 import { joinSentences, nodes, t } from "../../state/i18n.ts";
 import { update } from "../../state/state.ts";
 import { h, scrollBox, setChildren, word } from "../../ui/dom.ts";
-import { button } from "../../ui/parts.ts";
+import { button, closest, columnHeading, rowHeading, table } from "../../ui/parts.ts";
 
 const READINGS = ["predicted", "read"] as Reading[];
-const SESSION = "alignments";
-const MAX_KEPT = 20; // of the runs whose alignment was drawn
 const FEW = 5; // aligned words, below which a head may find them all by chance
 
 const keyOf = (run: Run) => JSON.stringify([run.checkpoint, run.sentence, run.output]);
 
-/** The drawn alignments, as a session keeps them. */
-const kept = (): [key: string, links: number[][]][] => readSession(SESSION) ?? [];
+/** The alignments that were drawn. */
+const drawn = sessionMap<number[][]>("alignments", 20);
 
 /** The gold alignment of the corpus; empty where there is none. */
 const goldLinks = ({ output, reference }: Run): Links =>
   output.map((_, token) => new Set(reference?.gold?.sure[token]));
 
 /** The visitor's alignment, at first the gold one. */
-function drawnLinks(run: Run): Links {
-  const found = kept().find(([key]) => key === keyOf(run));
-  return found ? found[1].map((keys) => new Set(keys)) : goldLinks(run);
-}
-
-function keep(run: Run, links: Links) {
-  const others = kept().filter(([key]) => key !== keyOf(run));
-  writeSession(SESSION, [...others, [keyOf(run), links.map((keys) => [...keys])]].slice(-MAX_KEPT));
-}
+const drawnLinks = (run: Run): Links => drawn.get(keyOf(run))?.map((keys) => new Set(keys)) ?? goldLinks(run);
 
 /** The grid to draw in, the scores of every head under both readings, and what they say. */
 export function alignmentFigure(run: Run) {
   const links = drawnLinks(run);
   const scores = h("div", { class: "pair-of-scores" });
   const verdict = h("p", { class: "say", "aria-live": "polite" });
-  const table = alignmentGrid(run, links, () => {
-    keep(run, links);
-    drawScores();
-  });
-  const start = (from: Links) => () => {
-    for (const [token, keys] of from.entries()) links[token] = keys;
-    keep(run, links);
-    table.draw();
+  const onChange = () => {
+    const stored = links.map((keys) => [...keys]);
+    drawn.set(keyOf(run), stored);
+    grid.draw();
     drawScores();
   };
-  const clear = button("pill", t("lesson.align.clear"), start(run.output.map(() => new Set())));
-  const gold = run.reference?.gold ? button("pill", t("lesson.align.gold"), () => start(goldLinks(run))()) : null;
+  const grid = alignmentGrid(run, links, onChange);
+  const start = (from: Links) => {
+    links.splice(0, links.length, ...from);
+    onChange();
+  };
+  const clear = button("pill", t("lesson.align.clear"), () => start(run.output.map(() => new Set())));
+  const gold = run.reference?.gold && button("pill", t("lesson.align.gold"), () => start(goldLinks(run)));
   function drawScores() {
     const found = READINGS.map((reading) => ({ reading, ...scoreHeads(run, links, reading) }));
     setChildren(
@@ -59,14 +50,13 @@ export function alignmentFigure(run: Run) {
       found.map(({ reading, right, count }) => {
         const values = right.map((row) => row.map((each) => (count ? each / count : 0)));
         const heading = h("h3", {}, t(`lesson.align.by_${reading}`, { count }));
-        const grid = scoreGrid(values, reading, (layer, head) => openHead(layer, head));
-        return h("div", { class: "scores" }, heading, grid);
+        return h("div", { class: "scores" }, heading, scoreGrid(values, reading, openHead));
       }),
     );
     verdict.replaceChildren(...describe(found));
   }
   drawScores();
-  const drawing = h("div", { class: "drawing" }, table.element, h("p", { class: "controls" }, clear, gold));
+  const drawing = h("div", { class: "drawing" }, grid.element, h("p", { class: "controls" }, clear, gold));
   return h("div", { class: "alignment" }, drawing, h("div", { class: "alignment-scores" }, scores, verdict));
 }
 
@@ -92,7 +82,6 @@ function alignmentGrid(run: Run, links: Links, onChange: () => void) {
   listenToCells(grid, cells, ({ dataset }) => {
     const [row, column] = [Number(dataset.row), Number(dataset.column)];
     if (!links[row].delete(column)) links[row].add(column);
-    draw();
     onChange();
   });
   draw();
@@ -100,16 +89,10 @@ function alignmentGrid(run: Run, links: Links, onChange: () => void) {
 }
 
 function gridTable(run: Run, cells: HTMLElement[][]) {
-  const sources = run.source.map((token) => h("th", { scope: "col" }, h("span", {}, word(token, "source"))));
-  const rows = run.output.map((token, row) =>
-    h("tr", { role: "row" }, h("th", { scope: "row" }, word(token, "target")), cells[row]),
-  );
-  return h(
-    "table",
-    { class: "alignment-grid", role: "grid", "aria-multiselectable": "true", "aria-label": t("lesson.align.grid") },
-    h("thead", {}, h("tr", {}, h("td"), sources)),
-    h("tbody", {}, rows),
-  );
+  const sources = run.source.map((token) => columnHeading(h("span", {}, word(token, "source"))));
+  const rows = run.output.map((token, row) => h("tr", { role: "row" }, rowHeading(word(token, "target")), cells[row]));
+  const attributes = { class: "alignment-grid", role: "grid", "aria-multiselectable": "true" };
+  return table({ ...attributes, "aria-label": t("lesson.align.grid") }, [h("td"), ...sources], rows);
 }
 
 const STEPS: Record<string, [number, number]> = {
@@ -125,18 +108,15 @@ const STEPS: Record<string, [number, number]> = {
 function listenToCells(grid: HTMLElement, cells: HTMLElement[][], toggle: (cell: HTMLElement) => void) {
   let stop = cells[0][0]; // the cell that the Tab key reaches
   stop.tabIndex = 0;
-  const moveTo = (cell: HTMLElement) => {
+  const cellOf = (event: Event) => closest(event, "td[data-row]");
+  grid.addEventListener("focusin", (event) => {
     stop.tabIndex = -1;
-    stop = cell;
+    stop = cellOf(event) ?? stop;
     stop.tabIndex = 0;
-    stop.focus();
-  };
-  const cellOf = ({ target }: Event) => (target as Element).closest("td[data-row]") as HTMLElement | null;
+  });
   grid.addEventListener("click", (event) => {
     const cell = cellOf(event);
-    if (!cell) return;
-    moveTo(cell);
-    toggle(cell);
+    if (cell) toggle(cell);
   });
   grid.addEventListener("keydown", (event) => {
     const cell = cellOf(event);
@@ -147,7 +127,7 @@ function listenToCells(grid: HTMLElement, cells: HTMLElement[][], toggle: (cell:
     const next = step && row?.[Math.min(Math.max(Number(cell.dataset.column) + step[1], 0), row.length - 1)];
     event.preventDefault();
     event.stopPropagation(); // these keys also change the step
-    if (next) moveTo(next);
+    if (next) next.focus();
     else if (toggles) toggle(cell);
   });
 }

@@ -34,14 +34,11 @@ export function planChooser() {
   const opener = h("button", { type: "button", class: "pill", id: "plan-open", popovertarget: PANEL });
   const list = h("ol", { class: "plan-stops" });
   const place = h("span");
-  const head = h("div", { class: "plan-head" }, h("b", {}, t("lesson.plan.title")), place);
-  const panel = h(
-    "div",
-    { id: PANEL, class: "plan", popover: "auto" },
-    head,
+  const panel = h("div", { id: PANEL, class: "plan", popover: "auto" }, [
+    h("div", { class: "plan-head" }, h("b", {}, t("lesson.plan.title")), place),
     h("p", { class: "hint" }, t("lesson.plan.about")),
     list,
-  );
+  ]);
   const isNew = changeDetector();
 
   function draw() {
@@ -51,7 +48,7 @@ export function planChooser() {
     replaceKeepingFocus(place, [lengths.element]);
     opener.textContent = t("lesson.plan", { minutes: planMinutes(order), count: order.length });
     lengths.set(PLANS.find((minutes) => isPlan(minutes)) ?? "");
-    const others = LESSON_STOPS.map((_, stop) => stop).filter((stop) => !order.includes(stop));
+    const others = [...LESSON_STOPS.keys()].filter((stop) => !order.includes(stop));
     replaceKeepingFocus(list, [...order, ...others].map(row));
   }
   return { element: h("span", { class: "plan-choice" }, opener, panel), draw };
@@ -63,10 +60,8 @@ const isReal = () => state.run.model.pieces;
 const stopsOf = (minutes: number) => stopOrder(plannedStops(minutes, isReal()), isReal());
 
 function planLengths() {
-  const options = PLANS.map((plan) => {
-    const minutes = planMinutes(stopsOf(plan));
-    return [`${plan}`, t("lesson.minutes", { minutes })] as [string, string];
-  });
+  const text = (plan: number) => t("lesson.minutes", { minutes: planMinutes(stopsOf(plan)) });
+  const options = PLANS.map((plan): [string, string] => [`${plan}`, text(plan)]);
   return segmented(t("lesson.plan.length"), options, (plan) => choose(plannedStops(Number(plan), isReal())));
 }
 
@@ -90,24 +85,13 @@ function row(stop: number) {
     mover.disabled = at < 0 || !(at + by in order);
     return mover;
   };
-  const minutes = t("lesson.minutes", { minutes: planMinutes([stop]) });
-  return h(
-    "li",
-    { class: at < 0 ? "left-out" : "" },
-    h("label", {}, box, " ", name),
-    h("small", {}, minutes),
-    move(-1),
-    move(1),
-  );
+  const minutes = h("small", {}, t("lesson.minutes", { minutes: planMinutes([stop]) }));
+  return h("li", { class: at < 0 ? "left-out" : "" }, h("label", {}, box, " ", name), minutes, move(-1), move(1));
 }
 
 /** With a stop or without it. */
-function toggled(order: readonly number[], stop: number) {
-  return order.includes(stop) ? order.filter((each) => each !== stop) : withStop(order, stop);
-}
+const toggled = (order: readonly number[], stop: number) =>
+  order.includes(stop) ? order.filter((each) => each !== stop) : withStop(order, stop);
 
-function moved(order: readonly number[], at: number, by: 1 | -1) {
-  const next = [...order];
-  [next[at], next[at + by]] = [next[at + by], next[at]];
-  return next;
-}
+const moved = (order: readonly number[], at: number, by: 1 | -1) =>
+  order.with(at, order[at + by]).with(at + by, order[at]);

@@ -9,12 +9,12 @@ import { t } from "../../state/i18n.ts";
 import { SIDES } from "../../state/state.ts";
 import { chip, h, setChildren } from "../../ui/dom.ts";
 import { link } from "../../ui/parts.ts";
-import { encoderInput, type LessonView } from "./view.ts";
+import { encoderInput, type LessonView } from "./stop.ts";
 
 const [FEW, MANY] = [4, 8];
 const MAX_CELL = [18, 44]; // px a cell of the maps of many heads, and of few
 const MAX_SHARE = 0.72; // of the screen's height that a map takes
-const ROOM_SHARE = 0.58; // the same in front of a class, which needs room for the votes
+const CLASS_SHARE = 0.58; // the same in front of a class, whose votes stand there, too
 const ROWS_SHARE = 0.54; // and of all rows of small maps
 const MAX_ROWS = 8; // of a long sentence
 const MAX_ACROSS = 6; // tokens of a map of which four stand side by side in front of a class
@@ -95,7 +95,7 @@ const mapPicture = (
   small: { maxCell: number; rows: number } | null = null,
 ) =>
   fluidPicture((width) => {
-    const share = small ? ROWS_SHARE / small.rows : ROOM_SHARE;
+    const share = small ? ROWS_SHARE / small.rows : CLASS_SHARE;
     const maxHeight = innerHeight * (isPresenting() ? share : MAX_SHARE);
     const limits = small ? { maxCell: small.maxCell, isOnPaper: true } : {};
     const map = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, maxHeight, ...limits });

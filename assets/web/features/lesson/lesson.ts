@@ -1,31 +1,34 @@
 // The lesson: from words to translation in stops, each with a text, the live figure of the sentence at the top, and a
 // question whose answer is computed from this run. It shows the network as it is, without the changes at the top.
 
+import { sessionMap } from "../../api/session.ts";
 import type { Child, View } from "../../api/types.ts";
 import { hereButton } from "../../charts/overview-mini.ts";
-import { formulaRow, stageFigure, stageHeadline } from "../../charts/sublayer-stages.ts";
+import { formulaRow, shapeChain, stageFigure, stageHeadline } from "../../charts/sublayer-stages.ts";
 import { isPresenting } from "../../state/address.ts";
 import { awaitStopQuestion, offerQuestion } from "../../state/class-questions.ts";
-import { joinSentences, nodes, t } from "../../state/i18n.ts";
+import { hasText, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { LESSON_STOPS, type StopName } from "../../state/lesson-plan.ts";
 import { baselineRun, lessonStops, state, update } from "../../state/state.ts";
 import { h, setChildren, twoFrames } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { fitToScreen } from "../../ui/fit-to-screen.ts";
-import { button, changeDetector, drawInSight, isOpen, link, onStopKeys } from "../../ui/parts.ts";
-import { startButton } from "../../ui/start-class.ts";
+import { button, changeDetector, drawInSight, isOpen, link, onStopKeys, startButton } from "../../ui/parts.ts";
 import { planChooser, progressBar } from "./bar.ts";
 import { colourLegend } from "./figures.ts";
 import { lessonLink } from "./links.ts";
-import { guessesOf, keepGuesses } from "./quiz.ts";
+import { encoderHead, type LessonView, lessonView } from "./stop.ts";
 import { STOPS } from "./stops.ts";
-import { encoderHead, type LessonView, lessonView } from "./view.ts";
 
 type Parts = ReturnType<typeof build>;
 type Content = Awaited<ReturnType<typeof fetchContent>>;
 
 const FOLD = 128; // hidden units a line
 const GUESSING = "guessing"; // class of the page while the answer is veiled: nothing else may tell it
+
+/** Which choices of a question were guessed, in their order, and whether the answer is shown. */
+const allGuesses = sessionMap<{ guesses: number[]; shown: boolean }>("lesson", 200);
+const guessesOf = (key: string) => allGuesses.get(key) ?? { guesses: [], shown: false };
 
 export function mount({ element, signal }: View) {
   const parts = build();
@@ -127,31 +130,35 @@ async function draw(parts: Parts, element: HTMLElement) {
 const hideAnswer = (figure: HTMLElement) =>
   document.body.classList.toggle(GUESSING, isOpen(figure) && figure.classList.contains("veiled"));
 
-/** The figure of a stop, beside its question. */
-function drawStop(
-  { stop, headline, text, colours }: Parts,
-  { stop: { wide, colours: what }, run, texts, quiz, headline: formula }: Content,
-) {
+/** A stop without its question. */
+function drawStop({ stop, headline, text, figure, colours }: Parts, content: Content) {
+  const { wide, colours: what } = content.stop;
   stop.classList.toggle("wide", Boolean(wide));
-  setChildren(headline, formula);
-  const more = texts.more && h("p", {}, nodes(texts.more, quiz.places));
-  setChildren(text, h("p", {}, nodes(texts.text, quiz.places)), more);
-  setChildren(colours, what && colourLegend(what, run));
+  setChildren(headline, content.headline);
+  const more = content.text("more");
+  setChildren(text, h("p", {}, content.text("text")), more && h("p", {}, more));
+  setChildren(figure, content.asked);
+  setChildren(colours, what && colourLegend(what, content.run));
 }
 
 /** Everything that is drawn of a stop. */
 async function fetchContent(name: StopName, view: LessonView) {
   const stop = STOPS[name];
   const quiz = await stop.ask(view);
-  const key = `lesson.${name}`;
-  const usual = { text: `${key}.text`, question: `${key}.question`, reveal: `${key}.reveal`, more: "" };
-  const texts = { ...usual, figure: `${key}.figure`, ...stop.texts?.(view) };
-  const content = { name, stop, run: view.run, quiz, texts };
-  const caption = stop.captioned ? h("h4", {}, nodes(texts.figure, quiz.places)) : null;
+  const variants = stop.variants?.(view).filter(Boolean) ?? [];
+  const text = (part: "text" | "more" | "figure" | "question" | "reveal") => {
+    const key = `lesson.${name}.${part}`;
+    const found = [...variants.map((variant) => `${key}_${variant}`), key].find(hasText);
+    return found ? nodes(found, quiz.places) : null;
+  };
+  const content = { name, stop, run: view.run, quiz, text };
+  const caption = stop.captioned ? h("h4", {}, text("figure")) : null;
   if ("draw" in stop) {
     const drawing = [caption, await stop.draw(view)];
     const answered = stop.answer ? [drawing, await stop.answer(view)] : drawing;
-    return { ...content, headline: formulaRow(...stop.headline(view)), asked: drawing, answered };
+    const [formula, ...shapes] = stop.headline(view);
+    const chain = shapes.map((each) => (typeof each === "string" ? each : shapeChain(each))).join(" → ");
+    return { ...content, headline: formulaRow(formula, chain), asked: drawing, answered };
   }
   const head = await encoderHead(view);
   const drawing = (columns: string[] | undefined) => [
@@ -168,8 +175,8 @@ async function fetchContent(name: StopName, view: LessonView) {
  * a wrong guess says why it is wrong, and leaves the others to choose from.
  */
 function drawQuestion(parts: Parts, content: Content) {
-  const { name, run, quiz, texts } = content;
-  const { choices, right, places } = quiz;
+  const { name, run, quiz, text } = content;
+  const { choices, right } = quiz;
   const { question } = parts;
   // Another step or head asks another question; a change of the run and its end do not.
   const key = JSON.stringify([run.checkpoint, run.sentence, name, choices.map(({ text }) => text), right]);
@@ -178,21 +185,20 @@ function drawQuestion(parts: Parts, content: Content) {
   const choose = (i: number) => {
     const { guesses, shown } = guessesOf(key);
     if (isSolved() || i >= choices.length || guesses.includes(i)) return;
-    keepGuesses(key, i < 0 ? { guesses, shown: true } : { guesses: [...guesses, i], shown });
+    allGuesses.set(key, i < 0 ? { guesses, shown: true } : { guesses: [...guesses, i], shown });
     drawAnswer();
-    twoFrames().then(() => answer.element.scrollIntoView({ block: "nearest" })); // the figure fits a room's screen by then
+    twoFrames().then(() => answer.element.scrollIntoView({ block: "nearest" })); // the figure fits the screen by then
   };
   const buttons = choices.map(({ text }, i) =>
     button("choice", [h("small", {}, String(i + 1)), " ", text], () => choose(i)),
   );
-  const asking = h("h3", {}, nodes(texts.question, places));
+  const asking = h("h3", {}, text("question"));
   const guessing = h("div", { class: "asking" }, asking, h("div", { class: "choices" }, buttons));
-  const figure = stopFigure(parts, content);
   const answer = answerText(content, () => choose(-1));
   const drawAnswer = () => {
     const known = guessesOf(key);
     const solved = isSolved(known);
-    figure.draw(solved);
+    drawFigure(parts, content, solved);
     buttons.forEach((each, i) => {
       each.disabled = solved || known.guesses.includes(i);
       each.classList.toggle("right", solved && i === right);
@@ -206,34 +212,34 @@ function drawQuestion(parts: Parts, content: Content) {
   delete question.dataset.right;
   drawAnswer();
   parts.choose = choose;
-  offerToClass(name, content, votes, () => choose(-1));
+  const offered = {
+    kind: "stop" as const,
+    name,
+    text: asking.textContent ?? "",
+    right,
+    votes,
+    reveal: () => choose(-1),
+  };
+  offerQuestion("stop", isAlone ? null : { ...offered, choices: choices.map((each) => each.text) });
 }
 
 /** The figure of a stop, veiled while it would give the answer away. */
-function stopFigure({ figure, stop }: Parts, { stop: { hides }, asked, answered }: Content) {
-  let shown: Child = null;
+function drawFigure({ figure, stop }: Parts, { stop: { hides }, asked, answered }: Content, isSolved: boolean) {
+  if (isSolved && answered !== asked) setChildren(figure, answered);
+  for (const each of figure.querySelectorAll("h4")) each.ariaLevel = "3"; // right under the title of the stop
+  const isVeiled = Boolean(hides) && !isSolved;
   figure.classList.toggle("hides", Boolean(hides));
-  return {
-    draw(isSolved: boolean) {
-      const drawing = isSolved ? answered : asked;
-      if (drawing !== shown) setChildren(figure, drawing);
-      shown = drawing;
-      for (const each of figure.querySelectorAll("h4")) each.ariaLevel = "3"; // right under the title of the stop
-      const isVeiled = Boolean(hides) && !isSolved;
-      figure.inert = isVeiled;
-      figure.classList.toggle("veiled", isVeiled);
-      hideAnswer(figure);
-      figure.parentElement?.querySelector(".veil")?.remove();
-      if (isVeiled) figure.after(h("div", { class: "veil" }, h("p", {}, t("lesson.predict"))));
-      stop.classList.toggle("answered", isSolved);
-    },
-  };
+  figure.inert = isVeiled;
+  figure.classList.toggle("veiled", isVeiled);
+  hideAnswer(figure);
+  figure.parentElement?.querySelector(".veil")?.remove();
+  if (isVeiled) figure.after(h("div", { class: "veil" }, h("p", {}, t("lesson.predict"))));
+  stop.classList.toggle("answered", isSolved);
 }
 
 /** Why a guess is wrong, and the answer once it is known. */
-function answerText({ name, quiz: { choices, right, places }, texts }: Content, reveal: () => void) {
-  const shower = link(t("lesson.show"), reveal);
-  const show = h("p", { class: "show" }, shower);
+function answerText({ name, quiz: { choices, right, places }, text }: Content, reveal: () => void) {
+  const show = h("p", { class: "show" }, link(t("lesson.show"), reveal));
   const why = h("p", { class: "why", hidden: true });
   const answer = h("p", { class: "reveal", hidden: true });
   const further = h("p", { class: "further", hidden: true }, lessonLink(name));
@@ -250,27 +256,7 @@ function answerText({ name, quiz: { choices, right, places }, texts }: Content, 
       if (!isSolved) return;
       const verdict = isAlone ? "lesson.alone" : last === right ? "lesson.right" : null;
       const judged = verdict && [h("b", {}, t(verdict))];
-      answer.replaceChildren(...joinSentences(judged, nodes(texts.reveal, places)));
+      answer.replaceChildren(...joinSentences(judged, text("reveal")));
     },
   };
-}
-
-/** @param votes their place @param reveal shows the answer */
-function offerToClass(
-  name: StopName,
-  { quiz: { choices, right, places }, texts }: Content,
-  votes: HTMLElement,
-  reveal: () => void,
-) {
-  const text = t(texts.question, places);
-  const offered = {
-    kind: "stop" as const,
-    name,
-    text,
-    choices: choices.map((each) => each.text),
-    right,
-    reveal,
-    votes,
-  };
-  offerQuestion("stop", choices.length > 1 ? offered : null);
 }

@@ -6,6 +6,7 @@ import { t } from "../../state/i18n.ts";
 import { state, subscribe } from "../../state/state.ts";
 import { h, setChildren } from "../../ui/dom.ts";
 import { button, changeDetector } from "../../ui/parts.ts";
+import { askExample, askSurprise } from "./requests.ts";
 
 const MAX_LENGTH = 40; // letters of a sentence on a button; its title has all of them
 
@@ -16,8 +17,8 @@ function shortened(sentence: string) {
   return `${start.trimEnd()}…`;
 }
 
-/** Examples and words of the run's model. @param choose called on a click */
-export function exampleBar(choose: { example: (example: Example) => void; surprise: () => void }) {
+/** Examples and words of the run's model. */
+export function exampleBar() {
   const element = h("p", { class: "examples" });
   const list = h("div", { class: "word-list" });
   const title = [h("h2", {}, t("words.title")), h("button", { class: "pill" }, t("close"))];
@@ -45,9 +46,9 @@ export function exampleBar(choose: { example: (example: Example) => void; surpri
     const { examples, surprise, words: known } = models()[checkpoint];
     const hint = { title: t("examples.surprise_hint") };
     const words = Object.keys(known).length > 0 && button(null, t("examples.words"), () => dialog.showModal());
-    const drawn = surprise ? [button(null, t("examples.surprise"), () => choose.surprise(), hint), " "] : [];
+    const drawn = surprise ? [button(null, t("examples.surprise"), askSurprise, hint), " "] : [];
     unfold(false);
-    sentences.replaceChildren(...examples.flatMap((each) => [exampleButton(each, choose.example), " "]));
+    sentences.replaceChildren(...examples.flatMap((each) => [exampleButton(each), " "]));
     setChildren(element, t("examples.try"), " ", sentences, more, " ", drawn, words || [], dialog);
     look();
     list.replaceChildren(...wordLists(checkpoint));
@@ -55,10 +56,10 @@ export function exampleBar(choose: { example: (example: Example) => void; surpri
   return element;
 }
 
-function exampleButton(example: Example, choose: (example: Example) => void) {
+function exampleButton(example: Example) {
   const { name, sentence } = example;
   const title = name ? t("examples.example", { name: t(`example.${name}`), sentence }) : sentence;
-  return button(null, shortened(sentence), () => choose(example), { title, "data-sentence": sentence });
+  return button(null, shortened(sentence), () => askExample(example), { title, "data-sentence": sentence });
 }
 
 function wordLists(checkpoint: string) {

@@ -6,31 +6,25 @@ import type { Message } from "../../api/types.ts";
 import { formatMessage, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askOnce } from "../../state/server-cache.ts";
 import { state, update } from "../../state/state.ts";
-import { describeModel } from "../../ui/describe-model.ts";
-import { h } from "../../ui/dom.ts";
+import { describeModel } from "../../ui/describe.ts";
+import { type Attributes, h } from "../../ui/dom.ts";
 import { button } from "../../ui/parts.ts";
+import { askExample } from "./requests.ts";
 
-const OF_WORDS = ["error.unknown", "error.unknown_near", "error.too_many_words"];
-const OF_SENTENCE = [
-  ...OF_WORDS,
-  "error.too_many_pieces",
-  "error.too_long",
-  "error.empty",
-  "error.nothing",
-  "error.invisible",
-];
-
+/** Errors about words of the sentence, each with its shorter text. */
 const SHORT: Record<string, string> = {
   "error.unknown": "refusal.unknown",
   "error.unknown_near": "refusal.unknown",
   "error.too_many_words": "refusal.too_many_words",
 };
+const OTHERS = ["error.too_many_pieces", "error.too_long", "error.empty", "error.nothing", "error.invisible"];
 
 /** Whether an error is that the model cannot read the sentence. */
-export const isRefusal = (error: Message | null) => error !== null && OF_SENTENCE.includes(error.key);
+export const isRefusal = (error: Message | null) =>
+  error !== null && (error.key in SHORT || OTHERS.includes(error.key));
 
-/** The refusal under the run; `translate` is called with the suggestion that the visitor takes. */
-export function refusalNotice(translate: (sentence: string) => void) {
+/** The refusal under the run. */
+export function refusalNotice() {
   const message = h("p", { class: "message", role: "alert", hidden: true });
   const suggestions = h("div", { class: "suggestions", id: "suggestions", hidden: true });
   let latest = 0;
@@ -42,18 +36,19 @@ export function refusalNotice(translate: (sentence: string) => void) {
     const answer = await askOnce("alternatives", { checkpoint, sentence, own }).catch(() => null);
     if (mine !== latest || !answer) return;
     const { readers, nearest, pairs } = answer;
-    const buttons = readers.map((reader) => {
-      const text = h("span", {}, nodes("refusal.reader", { name: h("b", {}, modelName(reader)) }));
-      return button("pill", text, () => useModel(reader), { "data-reader": reader });
-    });
+    const suggest = (key: string, what: string, text: string, onclick: () => void, attributes: Attributes) =>
+      button("pill", h("span", {}, nodes(key, { [what]: h("b", {}, text) })), onclick, attributes);
+    const buttons = readers.map((reader) =>
+      suggest("refusal.reader", "name", modelName(reader), () => useModel(reader), { "data-reader": reader }),
+    );
     const translator = translatorOf(sentence);
     if (translator) {
-      const text = h("span", {}, nodes("refusal.real", { name: h("b", {}, describeModel(translator)) }));
-      buttons.push(button("pill", text, () => useModel(translator), { "data-reader": translator }));
+      const use = () => useModel(translator);
+      buttons.push(suggest("refusal.real", "name", describeModel(translator), use, { "data-reader": translator }));
     }
     if (nearest) {
-      const text = h("span", {}, nodes("refusal.nearest", { sentence: h("b", {}, nearest) }));
-      buttons.push(button("pill", text, () => translate(nearest), { id: "nearest" }));
+      const translate = () => askExample({ name: "", sentence: nearest, watch: "" });
+      buttons.push(suggest("refusal.nearest", "sentence", nearest, translate, { id: "nearest" }));
     }
     buttons.push(button("pill", t("refusal.teach"), () => teach(sentence, pairs), { id: "teach" }));
     suggestions.replaceChildren(...buttons);
@@ -63,11 +58,11 @@ export function refusalNotice(translate: (sentence: string) => void) {
   /** @param sentence that the error is about @param wrongLink what was wrong with the page's address */
   async function draw(error: Message | null, sentence: string, wrongLink: string) {
     latest += 1;
-    const kept = error && t("run.refused", { sentence: state.run.sentence });
-    message.replaceChildren(...joinSentences(wrongLink, error ? joinSentences(reason(error), kept) : []));
+    const shown = error && t("run.refused", { sentence: state.run.sentence });
+    message.replaceChildren(...joinSentences(wrongLink, error ? joinSentences(reason(error), shown) : []));
     message.hidden = !message.textContent;
     suggestions.hidden = true;
-    if (error && OF_WORDS.includes(error.key)) await lead(sentence);
+    if (error && error.key in SHORT) await lead(sentence);
   }
   return { elements: [message, suggestions], draw };
 }

@@ -9,14 +9,14 @@ import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { plannedStops } from "../../state/lesson-plan.ts";
 import { argmax, attentionRow, state, subscribe, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
-import { describeChange } from "../../ui/describe-change.ts";
+import { describeChange } from "../../ui/describe.ts";
 import { chip, h, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { fold, isFolded, stopPresenting } from "../../ui/frame.ts";
 import { button, changeDetector, link, onResize } from "../../ui/parts.ts";
 
 import { exampleBar } from "./examples.ts";
 import { isRefusal, refusalNotice } from "./refusal.ts";
-import { exampleOf, plainText, RunRequests } from "./requests.ts";
+import { askSentence, begin, exampleOf, plainText, serveRequests } from "./requests.ts";
 import { stepControls } from "./steps.ts";
 import { tokenUnit } from "./token-unit.ts";
 
@@ -24,38 +24,30 @@ type Parts = ReturnType<typeof build>;
 
 const LESSON_MINUTES = 45; // of the lesson that the button starts
 
-export function mount(view: View) {
-  const { element, signal } = view;
-  const parts: Parts = build(view, (sentence) => requests.askExample({ name: "", sentence, watch: "" }));
+export function mount({ element, signal }: View) {
+  const parts = build(signal);
   const box = sentenceBox(element.querySelector("#sentence input"));
   const card = h("div", { class: "card", id: "top" });
-  const requests = new RunRequests(
+  const bar = {
     box,
-    {
-      complain: (error, sentence, wrongLink) => complain(parts, error, sentence, wrongLink),
-      showBusy: (isBusy) => card.classList.toggle("busy", isBusy),
-      focusSteps: () => parts.steps.slider.focus(),
-    },
-    signal,
-  );
-  const askSentence = (event: Event) => {
+    complain: complaint(parts),
+    showBusy: (isBusy: boolean) => void card.classList.toggle("busy", isBusy),
+    focusSteps: () => parts.steps.slider.focus(),
+  };
+  const translate = (event: Event) => {
     event.preventDefault();
-    requests.askSentence(box.value);
+    askSentence(box.value);
     fold(true);
   };
   const startLesson = () =>
     update({ tab: "lesson", stop: 0, stops: plannedStops(LESSON_MINUTES, state.run.model.pieces) });
   const ask = h(
     "form",
-    { id: "ask", onsubmit: askSentence },
+    { id: "ask", onsubmit: translate },
     h("div", { id: "sentence" }, box),
     h("button", { id: "translate" }, t("sentence.translate")),
     button("start", t("lesson.start", { minutes: LESSON_MINUTES }), startLesson, { id: "start-lesson" }),
   );
-  const examples = exampleBar({
-    example: (example) => requests.askExample(example),
-    surprise: () => requests.askSurprise(),
-  });
   const special = ["S", "E"].map((token) => h("span", {}, t(`legend.${token}`)));
   const legend = h("p", { class: "legend" }, special, parts.padding, h("span", { class: "keys" }, t("legend.keys")));
   const tokens = h("p", {}, parts.source, h("span", { class: "arrow" }, "→"), " ", parts.target);
@@ -66,7 +58,7 @@ export function mount(view: View) {
     parts.run,
     parts.unit.element,
     parts.changed,
-    h("div", { class: "under" }, parts.refusal.elements, parts.queue, parts.note, examples, legend),
+    h("div", { class: "under" }, parts.refusal.elements, parts.queue, parts.note, exampleBar(), legend),
   );
   element.replaceChildren(card);
   parts.source.addEventListener("pointerover", (event) => nameToken(parts, event));
@@ -74,7 +66,8 @@ export function mount(view: View) {
   onResize(parts.run, () => fitTokens(parts.target), signal);
   const showQueue = (event: Event) => drawQueue(parts, (event as CustomEvent).detail);
   document.addEventListener("queue:changed", showQueue, { signal });
-  requests.begin();
+  serveRequests(bar, signal);
+  begin(signal);
 }
 
 /** Keep the typed text when the language changes. */
@@ -86,13 +79,13 @@ const sentenceBox = (before: HTMLInputElement | null) => {
 
 const TARGET = { class: "tokens", id: "translation", role: "group", "aria-live": "polite" };
 
-const build = ({ signal }: View, translate: (sentence: string) => void) => ({
+const build = (signal: AbortSignal) => ({
   run: h("div", { class: "run" }),
   source: h("span", { class: "tokens", role: "group", "aria-label": t("run.source") }),
   target: h("span", { ...TARGET, "aria-label": t("run.target") }),
   steps: stepControls(signal),
   unit: tokenUnit(),
-  refusal: refusalNotice(translate),
+  refusal: refusalNotice(),
   isRefused: false,
   queue: h("p", { class: "crowd", id: "crowd", role: "status", hidden: true }),
   note: h("p", { class: "note", hidden: true }),
@@ -108,13 +101,15 @@ const build = ({ signal }: View, translate: (sentence: string) => void) => ({
  * A sentence that was refused leaves the run before it on the page, which is not its own.
  * @param sentence that the error is about @param wrongLink what was wrong with the page's address
  */
-async function complain(parts: Parts, error: Message | null, sentence: string, wrongLink: string = "") {
-  parts.isRefused = isRefusal(error);
-  parts.run.classList.toggle("stale", parts.isRefused);
-  parts.note.hidden = parts.isRefused || !parts.note.hasChildNodes();
-  if (parts.isRefused) fold(false); // what leads on is in view
-  await parts.refusal.draw(error, sentence, wrongLink);
-}
+const complaint =
+  (parts: Parts) =>
+  async (error: Message | null, sentence: string, wrongLink = "") => {
+    parts.isRefused = isRefusal(error);
+    parts.run.classList.toggle("stale", parts.isRefused);
+    parts.note.hidden = parts.isRefused || !parts.note.hasChildNodes();
+    if (parts.isRefused) fold(false); // what leads on is in view
+    await parts.refusal.draw(error, sentence, wrongLink);
+  };
 
 /** How the request queue stands; null for no wait. */
 function drawQueue({ queue }: Parts, news: { waiting: number; full?: boolean } | null) {
@@ -134,22 +129,22 @@ function draw(parts: Parts) {
   compare.hidden = isInWhatIf;
   const lastLayer = run.attention.cross.layers - 1;
   const weights = attentionRow("cross", Math.min(layer, lastLayer), averaged ? null : head, step);
-  const tokens = source.children as Iterable<HTMLElement>;
-  for (const [key, token] of [...tokens].entries())
-    setIfNew(token.style.getPropertyValue("--share"), weights[key].toFixed(2), (share) =>
-      token.style.setProperty("--share", share),
-    );
   parts.weights = weights;
-  for (const [i, token] of [...target.children].entries())
-    setIfNew(token.getAttribute("aria-current"), i === step ? "step" : "false", (value) =>
-      token.setAttribute("aria-current", value),
-    );
+  // Only words that changed are written: each write costs a restyle, and a long sentence has many.
+  for (const [key, { style }] of ([...source.children] as HTMLElement[]).entries()) {
+    const share = weights[key].toFixed(2);
+    if (style.getPropertyValue("--share") !== share) style.setProperty("--share", share);
+  }
+  for (const [i, token] of [...target.children].entries()) {
+    const current = i === step ? "step" : "false";
+    if (token.ariaCurrent !== current) token.ariaCurrent = current;
+  }
   const strongest = argmax(weights);
   if (parts.isNewSight(run, step, strongest, isPresenting()))
     requestAnimationFrame(() => {
       fitTokens(target);
-      scrollToToken(source, strongest);
-      scrollToToken(target, step);
+      scrollToMiddle(source, source.children[strongest]);
+      scrollToMiddle(target, target.children[step]);
     });
   steps.draw();
   parts.unit.draw();
@@ -166,19 +161,8 @@ function nameToken({ source, weights }: Parts, { target }: Event) {
   target.title = isFolded ? `${t("run.read_as", { token: run.source[key] })} ${look}` : look;
 }
 
-/** Rewrite only words that changed: each write costs a restyle, and a long sentence has many. */
-function setIfNew(now: string | null, value: string, set: (value: string) => void) {
-  if (now !== value) set(value);
-}
-
 const MIN_ZOOM = 0.6;
 const MAX_WRAPPED = 32; // tokens of both sides: of more, each side has one line, which scrolls
-
-/** The token that is spoken of is in view, where its line scrolls. */
-function scrollToToken(row: HTMLElement, i: number) {
-  const token = row.children[i];
-  if (token) scrollToMiddle(row, token); // else another run has come since this frame was asked for
-}
 
 /** Where the frame is folded to one line, it shrinks to show the whole run, or scrolls to the step. */
 function fitTokens(target: HTMLElement) {
@@ -265,16 +249,9 @@ function describeRun(run: Run) {
 
 /** The contents of the folded line. */
 function frameControls() {
-  const unfold = button("round", "☰", () => fold(!isFolded), {
-    id: "unfold",
-    title: t("frame.unfold"),
-    "aria-label": t("frame.unfold"),
-    "aria-expanded": !isFolded,
-  });
-  const leave = button("round", "✕", stopPresenting, {
-    id: "leave",
-    title: t("present.leave"),
-    "aria-label": t("present.leave"),
-  });
+  const named = (title: string) => ({ title, "aria-label": title });
+  const open = { id: "unfold", ...named(t("frame.unfold")), "aria-expanded": !isFolded };
+  const unfold = button("round", "☰", () => fold(!isFolded), open);
+  const leave = button("round", "✕", stopPresenting, { id: "leave", ...named(t("present.leave")) });
   return h("span", { class: "frame-controls" }, hereButton(), unfold, leave);
 }

@@ -3,7 +3,7 @@
 import { t } from "../../state/i18n.ts";
 import { state, update } from "../../state/state.ts";
 import { h, icon } from "../../ui/dom.ts";
-import { changeDetector, closest } from "../../ui/parts.ts";
+import { button, changeDetector, closest } from "../../ui/parts.ts";
 
 type Icon = Parameters<typeof icon>[0];
 type Parts = ReturnType<typeof build>;
@@ -24,26 +24,20 @@ function build() {
   const slider = h("input", { type: "range", id: "step", min: 1, step: 1, "aria-label": t("run.step") });
   const count = h("output", { for: "step" });
   slider.addEventListener("input", () => goTo(slider.valueAsNumber - 1));
-  const play = iconButton("play", () => {
-    toggle(parts);
-  });
-  const element = h(
-    "div",
-    { class: "transport", role: "group", "aria-label": t("run.steps") },
+  const play = iconButton("play", () => toggle(parts));
+  const buttons = [
     iconButton("first", () => goTo(0)),
     iconButton("back", () => goTo(state.step - 1)),
     play,
     iconButton("next", () => goTo(state.step + 1)),
-    iconButton("last", () => goTo(Number.POSITIVE_INFINITY)),
-    slider,
-    count,
-  );
+    iconButton("last", () => goTo(Infinity)),
+  ];
   const parts = {
-    element,
+    element: h("div", { class: "transport", role: "group", "aria-label": t("run.steps") }, buttons, slider, count),
     slider,
     count,
     play,
-    timer: null as ReturnType<typeof setInterval> | null, // of Play
+    timer: undefined as ReturnType<typeof setInterval> | undefined, // of Play
     played: 0, // the step that Play is at: at any other, the visitor has moved
     isNewRun: changeDetector(),
     pointed: null as Element | null, // the button that was clicked and has the focus
@@ -54,11 +48,7 @@ function build() {
 const title = (name: Icon) => t("run.key", { name: t(`run.${name}`), key: KEYS[name] ?? t("run.space") });
 
 const iconButton = (name: Icon, onclick: () => void) =>
-  h(
-    "button",
-    { type: "button", class: "round", "aria-label": t(`run.${name}`), title: title(name), onclick },
-    icon(name),
-  );
+  button("round", icon(name), onclick, { "aria-label": t(`run.${name}`), title: title(name) });
 
 function draw(parts: Parts) {
   const { run, step } = state;
@@ -88,8 +78,8 @@ function start(parts: Parts) {
 }
 
 function stop(parts: Parts) {
-  if (parts.timer) clearInterval(parts.timer);
-  parts.timer = null;
+  clearInterval(parts.timer);
+  parts.timer = undefined;
   drawPlay(parts);
 }
 
@@ -104,14 +94,11 @@ function drawPlay({ play, timer }: Parts) {
  * A button that was clicked keeps the focus, but Space goes on playing; one that was reached by Tab is pressed by it.
  */
 function listenForKeys(parts: Parts, signal: AbortSignal) {
-  const pointTo = (event: Event) => {
-    parts.pointed = closest(event, "button");
+  const point = (element: Element | null) => {
+    parts.pointed = element;
   };
-  const keepPointed = ({ target }: Event) => {
-    if (target !== parts.pointed) parts.pointed = null;
-  };
-  document.addEventListener("pointerdown", pointTo, { signal });
-  document.addEventListener("focusin", keepPointed, { signal });
+  document.addEventListener("pointerdown", (event) => point(closest(event, "button")), { signal });
+  document.addEventListener("focusin", ({ target }) => target === parts.pointed || point(null), { signal });
   document.addEventListener("keydown", (event) => onKey(parts, event), { signal });
 }
 
@@ -120,12 +107,11 @@ function onKey(parts: Parts, event: KeyboardEvent) {
   if (event.target !== parts.slider && closest(event, "input, textarea, select, summary, dialog")) return;
   if (event.target instanceof Element && event.target.matches(".scroll, pre")) return; // the arrow keys scroll it
   const focused = closest(event, "button");
-  const isFree = !focused || focused === parts.pointed;
   if (event.key === "ArrowLeft") goTo(state.step - 1);
   else if (event.key === "ArrowRight") goTo(state.step + 1);
   else if (event.key === "Home") goTo(0);
-  else if (event.key === "End") goTo(Number.POSITIVE_INFINITY);
-  else if (event.key === " " && isFree) toggle(parts);
+  else if (event.key === "End") goTo(Infinity);
+  else if (event.key === " " && (!focused || focused === parts.pointed)) toggle(parts);
   else return;
   event.preventDefault();
 }

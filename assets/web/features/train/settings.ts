@@ -2,8 +2,7 @@
 
 import { formatMessage, t } from "../../state/i18n.ts";
 import { type Attributes, h, namedChoice } from "../../ui/dom.ts";
-import { button, setUnlessTyped, showContent } from "../../ui/parts.ts";
-import { slider } from "../../ui/slider.ts";
+import { button, setUnlessTyped, showContent, slider } from "../../ui/parts.ts";
 import { messageOf, presets, settings, type Value } from "./choices.ts";
 
 type Control = {

@@ -9,7 +9,7 @@ import { findChange, isAblated, replaceChange } from "../../state/changes.ts";
 import { formatPercent, hasText, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
-import { explainLikelihood } from "../../ui/describe-likelihood.ts";
+import { explainLikelihood } from "../../ui/describe.ts";
 import {
   type Attributes,
   h,

@@ -10,15 +10,14 @@ import { editMask, findChange, isAblated, toggleChange } from "../../state/chang
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { argmax, KINDS, likelihood, SIDES, state, subscribe, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
-import { explainLikelihood } from "../../ui/describe-likelihood.ts";
+import { experimentLink, explainLikelihood } from "../../ui/describe.ts";
 import { h, isSpecial, replaceKeepingFocus, scrollBox, word } from "../../ui/dom.ts";
-import { experimentLink } from "../../ui/experiment-link.ts";
 import { pictureButtons } from "../../ui/export.ts";
-import { headPicker } from "../../ui/head-picker.ts";
 import { fixed } from "../../ui/numbers.ts";
 import {
   cells,
   changeDetector,
+  headPicker,
   isOpen,
   kindPicker,
   link,

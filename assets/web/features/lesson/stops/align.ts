@@ -1,12 +1,9 @@
 // A stop of the lesson: which layers align?
 
-import { shapeChain } from "../../../charts/sublayer-stages.ts";
 import { isPresenting } from "../../../state/address.ts";
 import { word } from "../../../ui/dom.ts";
 import { alignmentFigure } from "../align.ts";
-import { orderedQuiz } from "../quiz.ts";
-import type { Stop } from "../stop.ts";
-import type { LessonView } from "../view.ts";
+import { type LessonView, orderedQuiz, type Stop } from "../stop.ts";
 
 export const align: Stop = {
   get wide() {
@@ -14,9 +11,9 @@ export const align: Stop = {
   },
   headline: ({ run }) => [
     "argmax_j w_{tj}",
-    shapeChain([run.attention.cross.layers, run.model.heads, run.output.length, run.source.length]),
+    [run.attention.cross.layers, run.model.heads, run.output.length, run.source.length],
   ],
-  texts: ({ run }) => ({ more: run.reference?.gold ? "lesson.align.from_gold" : "lesson.align.from_nothing" }),
+  variants: ({ run }) => [run.reference?.gold ? "from_gold" : "from_nothing"],
   draw: ({ run }) => alignmentFigure(run),
   ask(view) {
     const { run } = view;

@@ -1,24 +1,21 @@
 // A stop of the lesson: cross-attention.
 
-import { shapeChain } from "../../../charts/sublayer-stages.ts";
 import { formatPercent } from "../../../state/i18n.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";
 import { map } from "../figures.ts";
-import { largestWordQuiz } from "../quiz.ts";
-import type { Stop } from "../stop.ts";
-import { highestCrossStep } from "../view.ts";
+import { highestCrossStep, largestWordQuiz, type Stop } from "../stop.ts";
 
 export const cross: Stop = {
   hides: true,
   colours: "cross",
   headline: ({ run }) => [
     "softmax(Q_dec K_enc^T ÷ √d_k) V_enc",
-    shapeChain([1, run.model.heads, run.output.length, run.source.length]),
+    [1, run.model.heads, run.output.length, run.source.length],
   ],
-  draw: (view) => map(view, "cross", view.decoderLayer, view.crossHead, highestCrossStep(view)),
+  draw: (view) => map(view, "cross", view.decoderLayer, view.head, highestCrossStep(view)),
   ask(view) {
-    const { run, decoderLayer: layer, crossHead: head } = view;
+    const { run, decoderLayer: layer, head } = view;
     const step = highestCrossStep(view);
     const weights = attentionRow("cross", layer, head, step, run);
     const right = argmax(weights);

@@ -1,12 +1,9 @@
 // A stop of the lesson: ids become vectors.
 
-import { shapeChain } from "../../../charts/sublayer-stages.ts";
 import { t } from "../../../state/i18n.ts";
 import { norm, products } from "../../../ui/numbers.ts";
 import { tokenStrips } from "../figures.ts";
-import { rounded, valueQuiz } from "../quiz.ts";
-import type { Stop } from "../stop.ts";
-import { encoderInput } from "../view.ts";
+import { encoderInput, rounded, type Stop, valueQuiz } from "../stop.ts";
 
 export const embeddings: Stop = {
   wide: true,
@@ -14,13 +11,10 @@ export const embeddings: Stop = {
   colours: "strips",
   headline: ({ run }) => [
     run.model.scaled ? "x = √d_model · E[id]" : "x = E[id]",
-    shapeChain([1, run.source.length], [1, run.source.length, run.model.d_model]),
+    [1, run.source.length],
+    [1, run.source.length, run.model.d_model],
   ],
-  texts({ run: { model } }) {
-    if (model.scaled) return model.positions ? {} : { text: "lesson.embeddings.text_bare" };
-    const [text, reveal] = ["text", "reveal"].map((name) => `lesson.embeddings.${name}_unscaled`);
-    return { text, reveal };
-  },
+  variants: ({ run: { model } }) => [!model.scaled && "unscaled", !model.positions && "bare"],
   draw: (view) => tokenStrips(view, "embedding", t("lesson.embeddings.figure")),
   async ask(view) {
     const { embedding, d_model } = await encoderInput(view);

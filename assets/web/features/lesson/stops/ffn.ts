@@ -2,17 +2,14 @@
 
 import { activationFloor, activationName } from "../../../charts/sublayer-view.ts";
 import { formatPercent, t } from "../../../state/i18n.ts";
-import { orderedQuiz } from "../quiz.ts";
-import type { Stop } from "../stop.ts";
-import { encoderHead } from "../view.ts";
+import { encoderHead, orderedQuiz, type Stop } from "../stop.ts";
 
 export const ffn: Stop = {
   wide: true,
   captioned: true,
   colours: "strips",
   stage: "ffn",
-  texts: ({ run }) =>
-    run.model.activation === "relu" ? {} : { text: "lesson.ffn.text_smooth", reveal: "lesson.ffn.reveal_smooth" },
+  variants: ({ run }) => [run.model.activation !== "relu" && "smooth"],
   async ask(view) {
     const { data, query } = await encoderHead(view);
     const { d_model, d_ff } = view.run.model;

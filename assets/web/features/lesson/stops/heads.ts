@@ -1,31 +1,22 @@
 // A stop of the lesson: many heads.
 
-import { shapeChain } from "../../../charts/sublayer-stages.ts";
 import { isPresenting } from "../../../state/address.ts";
 import { formatPercent } from "../../../state/i18n.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";
 import { headMaps } from "../figures.ts";
-import { valueQuiz } from "../quiz.ts";
-import type { Stop } from "../stop.ts";
+import { type Stop, valueQuiz } from "../stop.ts";
 
 export const heads: Stop = {
   get wide() {
-    return !isPresenting(); // a room reads larger maps, in rows beside the question
+    return !isPresenting(); // a class reads larger maps, in rows beside the question
   },
   captioned: true,
   colours: "encoder",
   headline: ({ run }) => [
     "head_i = softmax(Q_i K_i^T ÷ √d_k) V_i",
-    shapeChain([1, run.model.heads, run.source.length, run.source.length]),
+    [1, run.model.heads, run.source.length, run.source.length],
   ],
-  texts: ({ run }) =>
-    run.model.heads > 1
-      ? {}
-      : {
-          text: "lesson.heads.text_alone",
-          question: "lesson.heads.question_alone",
-          reveal: "lesson.heads.reveal_alone",
-        },
+  variants: ({ run }) => [run.model.heads === 1 && "alone"],
   draw: headMaps,
   ask(view) {
     const { run, layer } = view;

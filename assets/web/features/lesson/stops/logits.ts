@@ -1,24 +1,23 @@
 // A stop of the lesson: from vector to word.
 
 import { candidate, MAX_CANDIDATES } from "../../../charts/candidates.ts";
-import { shapeChain } from "../../../charts/sublayer-stages.ts";
 import { formatList, formatNumber, formatPercent, t } from "../../../state/i18n.ts";
 import { h, word } from "../../../ui/dom.ts";
 import { fixed } from "../../../ui/numbers.ts";
-import { valueQuiz } from "../quiz.ts";
-import type { Stop } from "../stop.ts";
+import { type Stop, valueQuiz } from "../stop.ts";
 
 export const logits: Stop = {
   hides: true,
   captioned: true,
-  texts: ({ run: { model } }) => ({
-    ...(model.tied ? { text: "lesson.logits.text_tied" } : {}),
-    ...(model.tied_output && !model.tied ? { text: "lesson.logits.text_tied_output" } : {}),
-    ...(model.silent.length ? { more: "lesson.logits.silent" } : {}),
-  }),
+  variants: ({ run: { model } }) => [
+    model.tied && "tied",
+    model.tied_output && "tied_output",
+    model.silent.length > 0 && "silent",
+  ],
   headline: ({ run }) => [
     run.model.tied_output ? "p = softmax(x E^T + b)" : "p = softmax(x W + b)",
-    shapeChain([1, run.output.length, run.model.d_model], [1, run.output.length, run.model.target_words]),
+    [1, run.output.length, run.model.d_model],
+    [1, run.output.length, run.model.target_words],
   ],
   draw({ run, step }) {
     const shown = run.steps[step].candidates.slice(0, MAX_CANDIDATES);

@@ -2,26 +2,15 @@
 
 import type { ForcedRow } from "#schema";
 import { comparisonTable } from "../../../charts/comparison-table.ts";
-import { shapeChain } from "../../../charts/sublayer-stages.ts";
 import { formatPercent, t } from "../../../state/i18n.ts";
 import { askAboutRun } from "../../../state/server-cache.ts";
 import { scrollBox, word } from "../../../ui/dom.ts";
-import { orderedQuiz } from "../quiz.ts";
-import type { Stop } from "../stop.ts";
-import type { LessonView } from "../view.ts";
+import { type LessonView, orderedQuiz, type Stop } from "../stop.ts";
 
 export const loop: Stop = {
   hides: true,
-  headline: ({ run }) => [
-    "y_t = argmax p(y | S, y_1 … y_{t−1})",
-    shapeChain([1, "t"], [1, "t", run.model.target_words], [1, 1]),
-  ],
-  texts({ run }) {
-    if (run.output.length < 2) return { text: "lesson.loop.text_alone", reveal: "lesson.loop.reveal_alone" };
-    if (run.reference) return {};
-    const [text, question, reveal] = ["text", "question", "reveal"].map((name) => `lesson.loop.${name}_own`);
-    return { text, question, reveal };
-  },
+  headline: ({ run }) => ["y_t = argmax p(y | S, y_1 … y_{t−1})", [1, "t"], [1, "t", run.model.target_words], [1, 1]],
+  variants: ({ run }) => [run.output.length < 2 && "alone", !run.reference && "own"],
   draw: async (view) => {
     const comparison = await divergingRun(view);
     return comparison.mistake === null ? null : scrollBox(comparisonTable(comparison, false));

@@ -1,18 +1,16 @@
 // A stop of the lesson: masked self-attention.
 
-import { shapeChain } from "../../../charts/sublayer-stages.ts";
 import { word } from "../../../ui/dom.ts";
 import { map } from "../figures.ts";
-import { valueQuiz } from "../quiz.ts";
-import type { Stop } from "../stop.ts";
+import { type Stop, valueQuiz } from "../stop.ts";
 
 export const masked: Stop = {
   colours: "decoder",
   headline: ({ run }) => [
     "softmax(Q K^T ÷ √d_k + M),  M = 0, −∞",
-    shapeChain([1, run.model.heads, run.output.length, run.output.length]),
+    [1, run.model.heads, run.output.length, run.output.length],
   ],
-  texts: ({ run }) => (run.model.start_is_padding ? { more: "lesson.masked.start" } : {}),
+  variants: ({ run }) => [run.model.start_is_padding && "start"],
   draw: (view) => map(view, "decoder", view.decoderLayer, view.head, null),
   ask({ run }) {
     const { allowed, queries } = run.attention.decoder;

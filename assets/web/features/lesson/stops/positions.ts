@@ -1,29 +1,23 @@
 // A stop of the lesson: positions.
 
 import type { Run } from "../../../api/types.ts";
-import { shapeChain } from "../../../charts/sublayer-stages.ts";
 import { t } from "../../../state/i18n.ts";
 import { askOnce } from "../../../state/server-cache.ts";
 import { decodeFloats } from "../../../state/state.ts";
 import { h } from "../../../ui/dom.ts";
 import { commonDigits, sum } from "../../../ui/numbers.ts";
 import { strips, tokenStrips } from "../figures.ts";
-import { orderedQuiz } from "../quiz.ts";
-import type { Stop } from "../stop.ts";
-import { encoderInput } from "../view.ts";
 
 const MIN_FAR = 5; // positions, at least, to tell near from far
+
+import { encoderInput, orderedQuiz, type Stop } from "../stop.ts";
 
 export const positions: Stop = {
   wide: true,
   captioned: true,
   colours: "strips",
-  headline: ({ run }) => [positionFormula(run.model), shapeChain([1, run.source.length, run.model.d_model])],
-  texts({ run }) {
-    if (run.model.positions) return run.model.sinusoid === "halves" ? { more: "lesson.positions.halves" } : {};
-    const [text, question, reveal] = ["text", "question", "reveal"].map((name) => `lesson.positions.${name}_bare`);
-    return { text, question, reveal, figure: "lesson.embeddings.figure" };
-  },
+  headline: ({ run }) => [positionFormula(run.model), [1, run.source.length, run.model.d_model]],
+  variants: ({ run: { model } }) => [!model.positions ? "bare" : model.sinusoid === "halves" && "halves"],
   async draw(view) {
     if (!view.run.model.positions) return tokenStrips(view, "input", t("lesson.embeddings.figure"));
     const { embedding, positions, input } = await encoderInput(view);

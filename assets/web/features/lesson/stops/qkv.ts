@@ -1,13 +1,11 @@
 // A stop of the lesson: queries, keys, values.
 
-import { valueQuiz } from "../quiz.ts";
-import type { Stop } from "../stop.ts";
+import { type Stop, valueQuiz } from "../stop.ts";
 
 export const qkv: Stop = {
   stage: "qkv",
   colours: "strips",
-  texts: ({ run }) =>
-    run.model.heads > 1 ? {} : { question: "lesson.qkv.question_alone", reveal: "lesson.qkv.reveal_alone" },
+  variants: ({ run }) => [run.model.heads === 1 && "alone"],
   ask({ run }) {
     const { heads, d_model } = run.model;
     const width = d_model / heads;

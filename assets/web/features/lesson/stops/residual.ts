@@ -2,9 +2,7 @@
 
 import { t } from "../../../state/i18n.ts";
 import { fixed, norm } from "../../../ui/numbers.ts";
-import { orderedQuiz } from "../quiz.ts";
-import type { Stop } from "../stop.ts";
-import { encoderHead } from "../view.ts";
+import { encoderHead, orderedQuiz, type Stop } from "../stop.ts";
 
 export const residual: Stop = {
   hides: true,
@@ -12,7 +10,7 @@ export const residual: Stop = {
   captioned: true,
   colours: "strips",
   stage: "residual",
-  texts: ({ run }) => (run.model.norm_first ? { text: "lesson.residual.text_first" } : {}),
+  variants: ({ run }) => [run.model.norm_first && "first"],
   async ask(view) {
     const { data, query } = await encoderHead(view);
     const [own, change] = ["residual", "output"].map((name) => norm(data.at(name, query)));

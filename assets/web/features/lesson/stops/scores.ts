@@ -4,9 +4,7 @@ import { t } from "../../../state/i18n.ts";
 import { argmax } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";
 import { fixed } from "../../../ui/numbers.ts";
-import { largestWordQuiz } from "../quiz.ts";
-import type { Stop } from "../stop.ts";
-import { encoderHead } from "../view.ts";
+import { encoderHead, largestWordQuiz, type Stop } from "../stop.ts";
 
 export const scores: Stop = {
   hides: true,

@@ -3,9 +3,7 @@
 import { formatPercent } from "../../../state/i18n.ts";
 import { argmax } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";
-import { valueQuiz } from "../quiz.ts";
-import type { Stop } from "../stop.ts";
-import { encoderHead } from "../view.ts";
+import { encoderHead, type Stop, valueQuiz } from "../stop.ts";
 
 export const softmax: Stop = {
   stage: "scores",

@@ -6,9 +6,7 @@ import { argmax, attentionRow } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";
 import { fixed, norm } from "../../../ui/numbers.ts";
 import { strips } from "../figures.ts";
-import { orderedQuiz } from "../quiz.ts";
-import type { Stop } from "../stop.ts";
-import { type LessonView, wordInEveryLayer } from "../view.ts";
+import { type LessonView, orderedQuiz, type Stop, wordInEveryLayer } from "../stop.ts";
 
 export const stack: Stop = {
   wide: true,
@@ -18,11 +16,11 @@ export const stack: Stop = {
     "x ← layer_n(x), n = 1 … N",
     `${shapeChain([1, run.source.length, run.model.d_model])} × ${run.attention.encoder.layers}`,
   ],
-  texts: (view) => ({
-    ...(view.run.attention.encoder.layers > 1 ? {} : { text: "lesson.stack.text_alone" }),
-    ...(farthestWord(view) === null ? { reveal: "lesson.stack.reveal_alone" } : {}),
-    ...(view.run.model.final_norm ? { more: "lesson.stack.norm" } : {}),
-  }),
+  variants: (view) => [
+    view.run.attention.encoder.layers === 1 && "one_layer",
+    farthestWord(view) === null && "one_word",
+    view.run.model.final_norm && "norm",
+  ],
   async draw(view) {
     const vectors = await wordInEveryLayer(view);
     const label = (layer: number) => (layer ? t("layer_n", { layer }) : t("lesson.stack.input"));

@@ -1,20 +1,14 @@
 // A stop of the lesson: words become ids.
 
-import { shapeChain } from "../../../charts/sublayer-stages.ts";
 import { t } from "../../../state/i18n.ts";
 import { h } from "../../../ui/dom.ts";
 import { tokenIds } from "../figures.ts";
-import { valueQuiz } from "../quiz.ts";
-import type { Stop } from "../stop.ts";
+import { type Stop, valueQuiz } from "../stop.ts";
 
 export const tokens: Stop = {
   wide: true,
-  headline: ({ run }) => ["word → id", shapeChain([1, run.source.length])],
-  texts({ run: { model } }) {
-    if (!model.pieces) return model.one_vocabulary ? { text: "lesson.tokens.text_tied" } : {};
-    const [text, reveal] = ["text", "reveal"].map((name) => `lesson.tokens.${name}_pieces`);
-    return { text, reveal, more: "lesson.tokens.more_pieces" };
-  },
+  headline: ({ run }) => ["word → id", [1, run.source.length]],
+  variants: ({ run: { model } }) => [model.pieces && "pieces", model.one_vocabulary && "tied"],
   draw: ({ run }) =>
     h("div", { class: "both-sides" }, [
       tokenIds("source", run.source, run.ids.source),

@@ -1,12 +1,11 @@
 // The class under the run bar: for the teacher its code, its question and the votes; for a student the question and the
 // choices. Where there is no class, nothing. In front of a class the votes stand with the question in the open view, and
-// leave its figure the room.
+// leave its figure the screen.
 
 import type { ShownQuestion } from "#schema";
 import {
   ask,
   joinRoom,
-  keptRoom,
   lead,
   leadRoom,
   leaveRoom,
@@ -16,11 +15,12 @@ import {
   revealedQuestions,
   room,
   secondsLeft,
+  storedRoom,
   vote,
 } from "../../api/room.ts";
 import { schema } from "../../api/schema.ts";
 import type { Child, View } from "../../api/types.ts";
-import { isPresenting, setPageParameters } from "../../state/address.ts";
+import { forgetClass, isPresenting } from "../../state/address.ts";
 import { isQuestionComing, openQuestion } from "../../state/class-questions.ts";
 import { formatMessage, formatNumber, t } from "../../state/i18n.ts";
 import { state } from "../../state/state.ts";
@@ -35,14 +35,13 @@ import {
 } from "../../ui/class-answers.ts";
 import { h, keepFocus, segmented, setChildren, twoFrames } from "../../ui/dom.ts";
 import { button, closest, link, onResize } from "../../ui/parts.ts";
-import { addressDialog, summaryDialog } from "./dialogs.ts";
+import { showAddress, showSummary } from "./dialogs.ts";
 import { followRoom, isFollowing, isNotesPage, setFollowing } from "./follow.ts";
 import { speakerNotes } from "./speaker-notes.ts";
 import { tally } from "./tally.ts";
 
 const TIMERS = [0, 30, 60, 120]; // seconds; 0 for none
 
-/** State that outlives a mounting. */
 const panel = {
   isOpened: false, // the address that the page was opened with has been read
   seconds: 0, // of the next question's timer
@@ -68,13 +67,15 @@ export function mount({ element, signal }: View) {
     for (const each of drawn.querySelectorAll("details")) each.open = open.has(each.id);
     keepFocus(place, () => replaceChanged(place, [...drawn.children]));
     const isRevealed = revealInView();
-    if (isNewToStudent() || isRevealed) scrollToPanel(place);
+    if (!isNewToStudent() && !isRevealed) return;
+    // A phone may have scrolled on: to the answer, or along a figure.
+    twoFrames().then(() => place.scrollIntoView({ block: "nearest" })); // after the view has scrolled to its answer
   };
-  document.addEventListener("room:changed", draw, { signal });
-  document.addEventListener("question:drawn", draw, { signal });
-  document.addEventListener("frame:changed", draw, { signal });
+  for (const changed of ["room:changed", "question:drawn"]) document.addEventListener(changed, draw, { signal });
   document.addEventListener("class:wanted", startClass, { signal });
-  const clock = setInterval(() => drawClock(place), 500);
+  const clock = setInterval(() => {
+    for (const each of place.querySelectorAll(".room-clock")) each.textContent = clockText();
+  }, 500);
   signal.addEventListener("abort", () => clearInterval(clock));
   onResize(element, () => dispatchEvent(new Event("resize")), signal); // what is fitted to the screen has another place
   document.addEventListener("keydown", onKey, { signal, capture: true });
@@ -95,50 +96,49 @@ function replaceChanged(place: Element, drawn: Element[]) {
 function enterFromAddress() {
   const code = new URLSearchParams(location.search).get("room");
   const secret = location.hash.slice(1);
-  const kept = keptRoom();
+  const stored = storedRoom();
   if (code && secret) {
     leadRoom(code, secret);
-    setPageParameters({ room: null });
+    forgetClass();
   } else if (code) joinRoom(code);
-  else if (kept?.code) leadRoom(kept.code, kept.secret);
+  else if (stored?.code) leadRoom(stored.code, stored.secret);
 }
 
 async function startClass() {
   if (room.role !== "teacher" || room.phase === "ended") await openRoom();
-  if (room.role === "teacher") addressDialog(dialogs()).showModal();
+  if (room.role === "teacher") showAddress();
 }
 
 /** Set the page's CSS classes for the visitor's role and an open question. */
 function markPage() {
   const pending = pendingQuestion();
-  const kind = pending && parseAbout(pending.about)?.kind;
-  const isVeiled = kind === "next" || kind === "source";
-  const question = room.shown?.question;
-  const isTallied = room.phase !== "ended" && question?.state === "revealed" && isOfView(question) && !isPast(question);
+  const about = pending && parseAbout(pending.about);
+  const isVeiled = about?.kind === "next" || about?.kind === "source";
+  const question = currentQuestion();
   const marks: Record<string, boolean> = {
     "class-teacher": room.role === "teacher" && room.phase !== "ended",
     "class-student": room.role === "student",
     "class-follows": room.role === "student" && room.phase !== "ended" && isFollowing(),
     "class-vote": Boolean(pending) && !isVeiled,
     "class-veil": isVeiled,
-    "class-tallied": isTallied,
+    "class-tallied": question?.state === "revealed" && isOfView(question),
     notes: isNotesPage() && room.role === "teacher",
   };
   for (const [name, isOn] of Object.entries(marks)) document.body.classList.toggle(name, isOn);
-  const about = pending && parseAbout(pending.about);
   const step = about?.kind === "next" ? about.step : Infinity;
   for (const [i, chip] of [...document.querySelectorAll("#translation > *")].entries())
     chip.classList.toggle("unknown", i >= step);
   for (const each of document.querySelectorAll(".tab-panel")) (each as HTMLElement).inert = isVeiled;
 }
 
+const keyOf = ({ id }: ShownQuestion) => `${room.code} ${id}`;
+
 /** The answer is revealed: the open view shows it as well. Returns whether it did so now. */
 function revealInView() {
   const question = room.shown?.question;
   if (question?.state !== "revealed" || !isOfView(question)) return false;
-  const key = `${room.code} ${question.id}`;
-  if (panel.revealed === key) return false;
-  panel.revealed = key;
+  if (panel.revealed === keyOf(question)) return false;
+  panel.revealed = keyOf(question);
   openQuestion()?.reveal();
   return true;
 }
@@ -155,38 +155,30 @@ function isNewToStudent() {
   return isNew;
 }
 
-/** A phone may have scrolled on: to the answer, or along a figure. */
-function scrollToPanel(place: Element) {
-  twoFrames().then(() => place.scrollIntoView({ block: "nearest" })); // after the view has scrolled to its answer
-}
-
-/** Whether the class has gone on since a question was revealed. */
-function isPast(question: ShownQuestion) {
-  if (question.state !== "revealed") return false;
-  const key = `${room.code} ${question.id}`;
-  const place = room.shown?.place ?? "";
-  if (panel.seen.key !== key) panel.seen = { key, place };
-  return panel.seen.place !== place;
+/** The question of the class, until it has gone on since the answer was revealed. */
+function currentQuestion() {
+  const { question, place = "" } = room.shown ?? {};
+  if (!question || room.phase === "ended") return null;
+  if (question.state !== "revealed") return question;
+  if (panel.seen.key !== keyOf(question)) panel.seen = { key: keyOf(question), place };
+  return panel.seen.place === place ? question : null;
 }
 
 // ---- teacher
 
 function teacherPanel(): Child[] {
-  const { phase, shown } = room;
-  if (room.role === null || phase === "ended") return [endedLine()];
-  const question = shown?.question && !isPast(shown.question) ? shown.question : null;
+  if (room.role === null || room.phase === "ended") return [endedLine()];
+  const question = currentQuestion();
   const isAsked = question !== null && isAskedInView(question); // where its text and choices stand, too
   const head = h("div", { class: "class-line" }, [
     h("b", { id: "room-code" }, room.code),
-    h("span", { class: "students", id: "room-students" }, t("room.students", { count: shown?.students ?? 0 })),
+    h("span", { class: "students", id: "room-students" }, t("room.students", { count: room.shown?.students ?? 0 })),
     connectionNote(),
     question ? null : address(),
     isAsked ? voting(question) : null,
     h("span", { class: "space" }),
     askButtons(),
-    button("pill", t("room.address"), () => addressDialog(dialogs()).showModal(), {
-      id: "room-address",
-    }),
+    button("pill", t("room.address"), showAddress, { id: "room-address" }),
     menu(),
   ]);
   const notes = isNotesPage() ? speakerNotes() : null;
@@ -202,7 +194,7 @@ function menu() {
   const notes = () => window.open(new URL("?notes=yes", document.baseURI).href, "notes", "width=480,height=800");
   const items = [
     link(t("room.notes"), notes, { id: "room-notes" }),
-    link(t("room.summary"), () => summaryDialog(dialogs()).showModal(), { id: "room-summary" }),
+    link(t("room.summary"), showSummary, { id: "room-summary" }),
     link(t("room.end"), () => lead({ do: "end" }), { id: "room-end" }),
   ];
   return popup("room-more", t("room.more"), items);
@@ -210,21 +202,11 @@ function menu() {
 
 /** A menu, which closes when something in it is chosen. */
 function popup(id: string, title: string, items: Element[], more: Child = null) {
-  const close = (event: Event) => {
-    if (closest(event, ".link")) element.open = false;
-  };
-  const listed = items.map((item) => h("p", {}, item));
-  const element = h(
-    "details",
-    { class: "pill room-menu", id, onclick: close },
-    h("summary", {}, title),
-    h("div", { class: "popover" }, listed, more),
-  );
+  const list = h("div", { class: "popover" }, ...items.map((item) => h("p", {}, item)), more);
+  const element = h("details", { class: "pill room-menu", id }, h("summary", {}, title), list);
+  element.addEventListener("click", (event) => closest(event, ".link") && element.removeAttribute("open"));
   return element;
 }
-
-/** Where dialogs stand: beside the panel, which is drawn again when a student comes. */
-const dialogs = () => document.querySelector("#class .view");
 
 /** The questions of this place. */
 function askButtons() {
@@ -234,20 +216,17 @@ function askButtons() {
     ["next", nextWordQuestion],
     ["source", sourceWordQuestion],
   ];
-  const options = TIMERS.map((seconds) => {
-    const text = seconds ? t("room.seconds", { seconds }) : t("room.no_timer");
-    return [`${seconds}`, text] as [string, string];
-  });
+  const text = (seconds: number) => (seconds ? t("room.seconds", { seconds }) : t("room.no_timer"));
+  const options = TIMERS.map((seconds): [string, string] => [`${seconds}`, text(seconds)]);
   const timer = segmented(t("room.timer"), options, (value) => {
     panel.seconds = Number(value);
     timer.set(value);
   });
   timer.set(panel.seconds);
-  const shown = kinds.filter(([kind]) => kind !== "view" || openQuestion());
-  const asks = shown.map(([kind, make]) =>
+  const asks = kinds.map(([kind, make]) =>
     link(t(`room.ask.${kind}`), () => askClass(make()), { id: `room-ask-${kind}` }),
   );
-  return popup("room-ask", t("room.ask"), asks, timer.element);
+  return popup("room-ask", t("room.ask"), openQuestion() ? asks : asks.slice(1), timer.element);
 }
 
 function askClass(question: Askable | null) {
@@ -266,9 +245,9 @@ const isTalliedInView = (question: ShownQuestion) =>
 
 function drawVotesInView() {
   const drawn = openQuestion();
-  const question = room.shown?.question;
+  const question = currentQuestion();
   if (!drawn) return;
-  const isTallied = room.phase !== "ended" && question && isTalliedInView(question) && !isPast(question);
+  const isTallied = question && isTalliedInView(question);
   replaceChanged(drawn.votes, isTallied ? [h("h3", {}, drawn.text), tally(question)] : []);
 }
 
@@ -278,10 +257,11 @@ function voting(question: ShownQuestion): Child[] {
   const answered = question.answered ?? 0;
   const of = Math.max(answered, room.shown?.students ?? 0);
   const isOpen = question.state === "open";
+  const stands = question.state === "closed" ? t("room.is_closed") : question.round ? t("room.second_round") : "";
   return [
     h("b", { id: "room-answered", role: "status" }, t("room.answered", { answered, of })),
     clock(),
-    stateNote(question),
+    h("span", { class: "hint" }, stands),
     isOpen ? button("pill primary", t("room.close"), () => lead({ do: "close" }), { id: "room-close" }) : null,
     button("pill", t("room.reveal"), () => reveal(question), { id: "room-reveal" }),
     question.round === 0
@@ -296,21 +276,12 @@ function teacherQuestion(question: ShownQuestion, isAsked: boolean) {
   const isRevealed = question.state === "revealed";
   if (isAsked && (!isRevealed || isTalliedInView(question))) return null;
   const seesVotes = isRevealed || (isNotesPage() && question.state === "closed"); // the projector shows no bars before
-  const offered = h(
-    "ol",
-    { class: "room-offered" },
-    choices.map((choice) => h("li", {}, choice)),
-  );
+  const offered = choices.map((choice) => h("li", {}, choice));
   return h("div", { class: "room-question" }, [
     h("h2", {}, text),
-    seesVotes ? tally(question) : offered,
+    seesVotes ? tally(question) : h("ol", { class: "room-offered" }, offered),
     isAsked ? null : h("div", { class: "class-line" }, voting(question)),
   ]);
-}
-
-function stateNote({ state: stands, round }: ShownQuestion) {
-  const text = stands === "closed" ? t("room.is_closed") : round ? t("room.second_round") : "";
-  return h("span", { class: "hint" }, text);
 }
 
 /** The right choice is computed where it was asked; a page that did not ask computes it from its own view. */
@@ -322,8 +293,7 @@ function reveal(question: ShownQuestion) {
     about?.kind === "next" ? nextWordQuestion(state.run, about.step) : null,
     about?.kind === "source" ? sourceWordQuestion() : null,
   ];
-  const found = made.find((each) => each?.about === question.about);
-  return lead({ do: "reveal", right: found?.right ?? null });
+  lead({ do: "reveal", right: made.find((each) => each?.about === question.about)?.right ?? null });
 }
 
 /** Keys of a presenter's remote: what is next, and v for another vote. */
@@ -337,17 +307,22 @@ function onKey(event: KeyboardEvent) {
 function teacherKey(key: string) {
   const pending = pendingQuestion();
   if (["PageDown", "n"].includes(key)) {
-    if (pending) return act(pending.state === "open" ? lead({ do: "close" }) : reveal(pending));
-    if (isQuestionComing()) return true; // else a quick second press would skip it
     const question = viewQuestion();
     const wasAsked = revealedQuestions().some(({ about }) => about === question?.about);
-    return question && !wasAsked ? act(askClass(question)) : false;
+    if (pending?.state === "open") lead({ do: "close" });
+    else if (pending) reveal(pending);
+    else if (isQuestionComing())
+      return true; // else a quick second press would skip it
+    else if (question && !wasAsked) askClass(question);
+    else return false;
+    return true;
   }
-  if (key === "v" && pending && pending.round === 0) return act(lead({ do: "vote_again" }));
+  if (key === "v" && pending?.round === 0) {
+    lead({ do: "vote_again" });
+    return true;
+  }
   return pending !== null && /^[1-9r]$/.test(key) && isOfView(pending); // would show the answer to the room
 }
-
-const act = (_: unknown) => true;
 
 function studentKey(key: string) {
   const pending = pendingQuestion();
@@ -361,21 +336,16 @@ function studentKey(key: string) {
 
 function studentPanel(): Child[] {
   if (room.phase === "ended") return [endedLine()];
-  const question = room.shown?.question ?? null;
-  const follow = () => setFollowing(!isFollowing());
-  const toggle = button("pill toggle", t(isFollowing() ? "room.following" : "room.follow"), follow, {
-    id: "room-follow",
-    "aria-pressed": isFollowing(),
-  });
-  const head = h(
-    "div",
-    { class: "class-line" },
+  const question = currentQuestion();
+  const attributes = { id: "room-follow", "aria-pressed": isFollowing() };
+  const text = t(isFollowing() ? "room.following" : "room.follow");
+  const head = h("div", { class: "class-line" }, [
     h("b", { id: "room-code" }, room.code),
     connectionNote(),
     h("span", { class: "space" }),
-    toggle,
-  );
-  return [head, message(), question && !isPast(question) ? studentQuestion(question) : null];
+    button("pill toggle", text, () => setFollowing(!isFollowing()), attributes),
+  ]);
+  return [head, message(), question && studentQuestion(question)];
 }
 
 function studentQuestion(question: ShownQuestion) {
@@ -389,13 +359,11 @@ function studentQuestion(question: ShownQuestion) {
       "data-place": `choice-${i}`,
     });
   const hint = isOpen ? t(mine === null ? "room.choose" : "room.change") : t("room.is_closed");
-  const body =
-    question.state === "revealed"
-      ? tally(question)
-      : [
-          h("div", { class: "room-choices" }, choices.map(choice)),
-          h("p", { class: "hint", role: "status" }, hint, " ", clock()),
-        ];
+  const voting = [
+    h("div", { class: "room-choices" }, choices.map(choice)),
+    h("p", { class: "hint", role: "status" }, hint, " ", clock()),
+  ];
+  const body = question.state === "revealed" ? tally(question) : voting;
   return h("div", { class: "room-question" }, h("h2", {}, text), body);
 }
 
@@ -406,11 +374,6 @@ const clock = () => h("span", { class: "room-clock", role: "timer" }, clockText(
 function clockText() {
   const left = secondsLeft();
   return left === null ? "" : t("room.seconds", { seconds: left });
-}
-
-function drawClock(place: Element) {
-  for (const each of place.querySelectorAll(".room-clock"))
-    if (each.textContent !== clockText()) each.textContent = clockText();
 }
 
 function connectionNote() {
@@ -426,16 +389,14 @@ function endedLine() {
   const isTeacher = room.role === "teacher";
   const wasLost = isTeacher && room.message !== null && schema.classes;
   const close = () => {
-    if (!isTeacher) setPageParameters({ room: null });
+    if (!isTeacher) forgetClass();
     leaveRoom();
   };
   return h("div", { class: "class-line" }, [
     h("p", { class: "message", role: "alert", id: "room-over" }, text),
     wasLost ? button("pill primary", t("room.reopen"), reopenRoom, { id: "room-reopen" }) : null,
     isTeacher && revealedQuestions().length
-      ? button("pill", t("room.summary"), () => summaryDialog(dialogs()).showModal(), {
-          id: "room-summary",
-        })
+      ? button("pill", t("room.summary"), showSummary, { id: "room-summary" })
       : null,
     button("pill", t("room.dismiss"), close, { id: "room-dismiss" }),
   ]);

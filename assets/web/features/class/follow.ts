@@ -13,7 +13,6 @@ const SEND_MS = 150; // between two places
 const SETTLE_MS = 1500; // in which a page that has been moved does not move the others
 const KEEP_MS = 300_000; // between two uses of the teacher's own model, which the server then keeps
 
-/** State that outlives a mounting. */
 const follow = {
   isOn: true, // a student may leave
   sent: [] as string[], // the latest places of this page
@@ -115,20 +114,18 @@ async function sendPlace() {
 
 /** A class opens the teacher's own model by its token. */
 async function withToken(place: string) {
-  const { checkpoint } = state.run;
-  if (!isOwn(checkpoint) || isShared(checkpoint)) return place;
-  const token = tokens.get(checkpoint) ?? (await shareModel());
+  const token = tokens.get(state.run.checkpoint) ?? (await shareModel());
   if (!token) return place;
   const parameters = new URLSearchParams(place);
   parameters.set("checkpoint", tokenAddress(token));
   return `?${parameters}`;
 }
 
+/** A token of the model, unless others have it already. */
 async function shareModel() {
   const { checkpoint } = state.run;
   if (!isOwn(checkpoint) || isShared(checkpoint)) return null;
   const answer = await api.share_model({ checkpoint }).catch(() => null);
-  if (!answer) return null;
-  tokens.set(checkpoint, answer.checkpoint);
-  return answer.checkpoint;
+  if (answer) tokens.set(checkpoint, answer.checkpoint);
+  return answer?.checkpoint;
 }

@@ -16,28 +16,14 @@ export function tally(question: ShownQuestion) {
       isRight ? h("b", { class: "mark" }, "✓ ", t("room.right"), " ") : null,
       at === own ? h("small", {}, t("room.mine")) : null,
     ];
-    return h(
-      "li",
-      { class: isRight ? "right" : "" },
-      h("span", { class: "choice-name" }, text, " ", marks),
-      rounds.map((_, round) => bar(at, round)),
-    );
+    const bars = rounds.map(({ votes }, round) => bar(votes[at], voteShares(question, round)[at], round + 1));
+    return h("li", { class: isRight ? "right" : "" }, h("span", { class: "choice-name" }, text, " ", marks), bars);
   };
-  const bar = (at: number, round: number) => {
-    const share = voteShares(question, round)[at];
-    const label = rounds.length > 1 ? h("small", {}, t("room.round", { n: round + 1 })) : null;
-    const count = h(
-      "small",
-      { class: "count" },
-      t("room.votes", { count: rounds[round].votes[at], share: formatPercent(share) }),
-    );
-    return h(
-      "span",
-      { class: `vote-bar round-${round + 1}`, "data-votes": rounds[round].votes[at] },
-      label,
+  const bar = (count: number, share: number, n: number) =>
+    h("span", { class: `vote-bar round-${n}`, "data-votes": count }, [
+      rounds.length > 1 ? h("small", {}, t("room.round", { n })) : null,
       h("i", { style: `--share: ${share}` }),
-      count,
-    );
-  };
+      h("small", { class: "count" }, t("room.votes", { count, share: formatPercent(share) })),
+    ]);
   return h("ol", { id: "room-tally", class: "room-tally" }, choices.map(item));
 }

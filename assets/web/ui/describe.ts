@@ -1,0 +1,80 @@
+// A change of the run, a model, a probability and an experiment, in words.
+
+import { modelName, models } from "../api/models.ts";
+import type { Change, ChangeOf, Places, Run } from "../api/types.ts";
+import { findExperiment, openExperiment } from "../state/experiments.ts";
+import { formatBytes, formatLanguages, formatList, formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
+import { baselineRun, likelihood, SIDES, state } from "../state/state.ts";
+import { tokenRun } from "../state/words.ts";
+import { word } from "./dom.ts";
+import { link } from "./parts.ts";
+
+export function describeChange(change: Change, run: Run = tokenRun(state.run)) {
+  const fields = change as unknown as Places & Partial<Record<"kind" | "stack", string>>;
+  const places = { ...fields };
+  for (const name of ["layer", "head", "step", "position"]) if (name in fields) places[name] = Number(fields[name]) + 1;
+  if (fields.kind) places.kind = t(`change.of.${fields.kind}`);
+  if (fields.stack) places.stack = t(`change.of.${fields.stack}`);
+  if (change.do === "isolate") places.heads = formatList(change.heads.map((head) => t("head_n", { head: head + 1 })));
+  if (change.do === "edit_mask") Object.assign(places, cellTokens(change, run));
+  if (change.do === "swap_word") places.word = word(change.word, "source");
+  if (change.do === "force_word") places.word = word(change.word, "target");
+  if (change.do === "temperature") places.temperature = String(change.temperature);
+  return nodes(textOf(change), places);
+}
+
+function textOf(change: Change) {
+  if (change.do === "remove_mask") return `change.remove_mask.${change.kind}`;
+  if (change.do === "edit_mask") return `change.edit_mask.${change.allowed ? "open" : "closed"}`;
+  return change.do === "positions" ? `change.positions.${change.how}` : `change.${change.do}`;
+}
+
+/** The query and the key of a cell of the mask. */
+function cellTokens({ kind, query, key }: ChangeOf<"edit_mask">, run: Run) {
+  const { queries, keys } = run.attention[kind];
+  const token = (tokens: string[], i: number, side: 0 | 1) => {
+    if (i >= tokens.length) return String(i + 1);
+    const isRepeated = tokens.filter((each) => each === tokens[i]).length > 1;
+    return [word(tokens[i], SIDES[kind][side]), ...(isRepeated ? [` (${i + 1})`] : [])];
+  };
+  return { from: token(queries, query, 0), at: token(keys, key, 1) };
+}
+
+/** A model's name and size, in one line. */
+export function describeModel(checkpoint: string) {
+  const { sentences, real } = models()[checkpoint];
+  if (!real) return t("header.model_size", { name: modelName(checkpoint), sentences });
+  const facts = [formatLanguages(real.languages), modelName(checkpoint), real.size ? formatBytes(real.size) : ""];
+  return [...facts, real.licence].filter(Boolean).join(" · ");
+}
+
+const CERTAIN = 0.9; // of a whole sentence: needs no explanation
+
+/** The probability of a correct sentence as a product, and what keeps its factors below 1. */
+export function explainLikelihood(run: Run) {
+  const whole = likelihood(run);
+  if (!run.reference?.same || whole > CERTAIN) return [];
+  const count = run.steps.length;
+  const smoothing = models()[run.checkpoint]?.label_smoothing ?? 0;
+  const limit = 1 - smoothing + smoothing / run.model.target_words;
+  const places = { count, mean: formatPercent(whole ** (1 / count)), whole: formatPercent(whole) };
+  const spread = { spread: formatPercent(smoothing), limit: formatPercent(limit) };
+  return joinSentences(nodes("likelihood.product", places), smoothing ? nodes("likelihood.smoothing", spread) : "");
+}
+
+/**
+ * A way from a run in which nothing changes to a sentence where it does; nothing where it is shown already, or none was
+ * found.
+ * @param name of the experiment
+ */
+export function experimentLink(name: string) {
+  const experiment = findExperiment(name);
+  const { checkpoint, sentence } = baselineRun();
+  if (!experiment) return "";
+  const isForced = "word" in (experiment.settings ?? {}); // this sentence has other words to force
+  if (experiment.sentence === sentence && experiment.checkpoint === checkpoint && !isForced) return "";
+  const changes = experiment.changes as unknown as Change[];
+  const what = changes.flatMap((change) => [...describeChange(change), " · "]);
+  const open = link([...what, word(experiment.sentence, "source")], () => openExperiment(experiment, {}));
+  return nodes("whatif.shows", { sentence: open });
+}
