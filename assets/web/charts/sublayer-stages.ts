@@ -9,7 +9,6 @@ import { pictureButtons } from "../ui/export.ts";
 import { formulas } from "../ui/formula.ts";
 import { attentionColumns, commonDigits, dot, fixed, mean, variance } from "../ui/numbers.ts";
 import { button, link, rowHeading, table } from "../ui/parts.ts";
-import { explainCell } from "./arithmetic.ts";
 import { areMany, keyName, orderKeys } from "./key-order.ts";
 import {
   activationFloor,
@@ -180,7 +179,7 @@ function stageShapes(stage: Stage, { arrays, head_dim: d, keys }: Sublayer) {
 /** Strips whose cells explain themselves. */
 const strips = (view: SublayerView, rows: Row[], options: StripOptions = {}) =>
   fluidPicture(
-    (width) => vectorStrips(rows, { width, choose: (name, i) => explainCell(view, name, i), ...options }),
+    (width) => vectorStrips(rows, { width, choose: (name, i) => view.explain(view, name, i), ...options }),
     view.signal,
     view.width,
   );
@@ -302,7 +301,7 @@ function scoreCell(view: SublayerView, name: string, key: number, text: string, 
   const data = { "data-name": name, "data-index": key, "data-value": exact };
   const explain = ({ currentTarget }: MouseEvent) => {
     chooseCell(currentTarget as Element);
-    explainCell(view, name, key);
+    view.explain(view, name, key);
   };
   return h("td", {}, button("cell", text, explain, data));
 }

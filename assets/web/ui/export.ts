@@ -38,7 +38,10 @@ export function pictureButtons(figure: Element, name: () => string) {
         class: "save",
         title: t(`save.${format}`),
         "aria-label": t(`save.${format}`),
-        onclick: async () => download(await make(elementToSvg(figure)), `${name()}.${format}`),
+        onclick: async () => {
+          dispatchEvent(new Event("beforeprint")); // which draws what waits to be in sight
+          download(await make(elementToSvg(figure)), `${name()}.${format}`);
+        },
       },
       format.toUpperCase(),
     );
@@ -70,8 +73,7 @@ async function pngFile(picture: SVGSVGElement): Promise<Blob> {
 }
 
 /** Draw an element as it looks now as one SVG: its pictures, its boxes and every word where it stands. */
-function elementToSvg(element: Element) {
-  dispatchEvent(new Event("beforeprint")); // which draws what waits to be in sight
+export function elementToSvg(element: Element) {
   const place = element.closest(".scroll, .fluid"); // what sticks to its edges belongs to its beginning
   const scrolled = { left: place?.scrollLeft, top: place?.scrollTop };
   place?.scrollTo(0, 0);
@@ -81,8 +83,6 @@ function elementToSvg(element: Element) {
     height: Math.max(frame.height, element.scrollHeight),
   };
   const picture = svg("svg", { viewBox: `0 0 ${inner.width} ${inner.height}`, ...inner });
-  const hatch = document.querySelector("#hatch");
-  if (hatch instanceof SVGElement) picture.append(painted(hatch));
   // The theme's own ground, so that its type can be read.
   picture.append(svg("rect", { ...inner, fill: getComputedStyle(element).getPropertyValue("--surface").trim() }));
   addElement(element, picture, frame);
@@ -98,13 +98,18 @@ function addElement(element: Element, picture: SVGSVGElement, frame: DOMRect) {
   const at = { x: box.x - frame.x, y: box.y - frame.y, width: box.width, height: box.height };
   if (element instanceof SVGElement) {
     const copy = painted(element);
-    for (const [name, value] of Object.entries(at)) copy.setAttribute(name, String(value));
+    for (const [name, value] of Object.entries({ ...at, overflow: style.overflow }))
+      copy.setAttribute(name, String(value));
     picture.append(copy);
     return;
   }
   if (element instanceof HTMLCanvasElement) {
-    const pixelated = { style: `image-rendering: ${style.imageRendering}`, preserveAspectRatio: "none" };
-    picture.append(svg("image", { ...at, ...pixelated, href: element.toDataURL() }));
+    const look = {
+      style: `image-rendering: ${style.imageRendering}`,
+      preserveAspectRatio: "none",
+      opacity: style.opacity,
+    };
+    picture.append(svg("image", { ...at, ...look, href: element.toDataURL() }));
     return;
   }
   const line = parseFloat(style.borderTopWidth);

@@ -4,7 +4,8 @@
 import { revealedQuestions, room } from "../../api/room.ts";
 import type { Child, Kind } from "../../api/types.ts";
 import { isLongDrawing } from "../../charts/attention-lines.ts";
-import { heatmap, thumbnail } from "../../charts/attention-map.ts";
+import { heatmap } from "../../charts/attention-map.ts";
+import { thumbnail } from "../../charts/map-canvas.ts";
 import type { DrawnMap } from "../../charts/map-parts.ts";
 import { formatList, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { fetchSublayer } from "../../state/server-cache.ts";
@@ -250,7 +251,7 @@ function heads({ layer, query }: Place): Item {
   const count = Math.min(run.attention.cross.heads, MAX_HEADS);
   const all = Array.from({ length: count }, (_, head) => head);
   const picture = (head: number) =>
-    h("div", {}, thumbnail("cross", layer, head, state.run, true), h("small", {}, t("head_n", { head: head + 1 })));
+    h("div", {}, thumbnail("cross", layer, head), h("small", {}, t("head_n", { head: head + 1 })));
   const found = all.map((head) => {
     const weights = attentionRow("cross", layer, head, query);
     const key = argmax(weights);

@@ -2,6 +2,7 @@
 // it.
 
 import type { Child } from "../../api/types.ts";
+import { cellExplainer } from "../../charts/arithmetic.ts";
 import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, attentionRow, baselineRun, decodeFloats, state } from "../../state/state.ts";
 import { word } from "../../ui/dom.ts";
@@ -29,7 +30,7 @@ export function lessonView(signal: AbortSignal, showArithmetic: (title: string, 
 /** The chosen head of the encoder, as charts/sublayer-stages.ts draws it. */
 export async function encoderHead({ run, signal, showArithmetic, layer, head, query }: LessonView) {
   const data = await fetchSublayer("encoder", layer, run);
-  return { run, data, kind: "encoder" as const, layer, head, query, signal, showArithmetic };
+  return { run, data, kind: "encoder" as const, layer, head, query, signal, explain: cellExplainer(showArithmetic) };
 }
 
 /** The encoder's input: of every token its embedding, its position and their sum. */

@@ -2,8 +2,15 @@
 // difference.
 
 import type { Change, DrawnRun, Run, View } from "../../api/types.ts";
-import { cellTips, heatmap, mapDifference, mapHeading, zoomToRead } from "../../charts/attention-map.ts";
-import { reveal, strongestKey } from "../../charts/long-map.ts";
+import {
+  cellTips,
+  heatmap,
+  mapDifference,
+  mapHeading,
+  reveal,
+  strongestKey,
+  zoomToRead,
+} from "../../charts/attention-map.ts";
 import type { DrawnMap } from "../../charts/map-parts.ts";
 import { zoomControl } from "../../charts/map-zoom.ts";
 import { editMask, findChange, isAblated, toggleChange } from "../../state/changes.ts";
@@ -11,7 +18,7 @@ import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { argmax, KINDS, likelihood, SIDES, state, subscribe, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { explainLikelihood } from "../../ui/describe-likelihood.ts";
-import { h, isSpecial, replaceKeepingFocus, scrollBox, svg, word } from "../../ui/dom.ts";
+import { h, isSpecial, replaceKeepingFocus, scrollBox, word } from "../../ui/dom.ts";
 import { experimentLink } from "../../ui/experiment-link.ts";
 import { pictureButtons } from "../../ui/export.ts";
 import { headPicker } from "../../ui/head-picker.ts";
@@ -66,7 +73,6 @@ export function mount(view: View) {
   const beside = h("div", { class: "maps-beside" }, ...Object.values(maps).map(({ column }) => column));
   const attention = [pickers, heading, most, beside, ablated, h("p", { class: "hint" }, t("whatif.cells"))];
   element.replaceChildren(
-    ablatedPaint(),
     h("section", { class: "card" }, starters),
     say,
     h("div", { class: "columns whatif" }, columns),
@@ -94,18 +100,6 @@ function scrollTogether(places: Element[], signal: AbortSignal) {
   };
   for (const place of places) place.addEventListener("scroll", follow, { signal });
 }
-
-/** The hatching of an ablated map, which slants the other way than that of masked cells. */
-const ablatedPaint = () =>
-  svg(
-    "svg",
-    { class: "visually-hidden", "aria-hidden": "true" },
-    svg(
-      "pattern",
-      { id: "ablated-hatch", width: 8, height: 8, patternUnits: "userSpaceOnUse", patternTransform: "rotate(-45)" },
-      svg("line", { y2: 8, class: "hatch-line" }),
-    ),
-  );
 
 function build({ element, signal }: View, redraw: () => void) {
   const map = (name: string) => {
@@ -215,7 +209,8 @@ function drawSteps({ steps, starters }: Parts) {
   replaceKeepingFocus(steps, [stepTable(run, baseline ?? run), scaled, note]);
   steps.scrollTop = scrollTop;
   const head = steps.querySelector("thead")?.getBoundingClientRect().height ?? 0;
-  reveal(steps, { parts: [...steps.querySelectorAll("tr.marked")], inset: { left: 0, top: head } });
+  const marked = [...steps.querySelectorAll("tr.marked")].map((row) => row.getBoundingClientRect());
+  reveal(steps, { parts: marked, inset: { left: 0, top: head } });
   const list = h("div", { class: "starters" }, exampleChanges(baseline ?? run));
   replaceKeepingFocus(starters, [h("h2", {}, t("whatif.try")), list]);
 }
