@@ -275,9 +275,10 @@ function markWords({ shown, layout, rows, columns, frame }: Drawn, query: number
 }
 
 /** Where in the window a cell is. */
-function cellBox(canvas: HTMLCanvasElement, { cell, down }: MapLayout, query: number, key: number) {
-  const { left, top } = canvas.getBoundingClientRect();
-  return new DOMRect(left + key * cell, top + query * down, cell, down);
+function cellBox(canvas: HTMLCanvasElement, { across, count }: MapLayout, query: number, key: number) {
+  const { left, top, width, height } = canvas.getBoundingClientRect(); // in front of a room it may be drawn smaller
+  const [cellWidth, cellHeight] = [width / across, height / count];
+  return new DOMRect(left + key * cellWidth, top + query * cellHeight, cellWidth, cellHeight);
 }
 
 function pointedCell(
@@ -287,9 +288,9 @@ function pointedCell(
   { target, clientX, clientY }: Parameters<DrawnMap["cellAt"]>[0],
 ) {
   if (target !== canvas) return null;
-  const { left, top } = canvas.getBoundingClientRect();
-  const { across, count: down, cell: cellWidth, down: cellHeight } = layout;
-  const at = cellAt(clientX - left, clientY - top, { across, down, cellWidth, cellHeight });
+  const first = cellBox(canvas, layout, 0, 0);
+  const body = { across: layout.across, down: layout.count, cellWidth: first.width, cellHeight: first.height };
+  const at = cellAt(clientX - first.x, clientY - first.y, body);
   if (!at) return null;
   const { query, key } = at;
   return { cell: cellReader(run, kind, layer, head)(query, key), box: cellBox(canvas, layout, query, key) };
