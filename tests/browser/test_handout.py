@@ -128,9 +128,7 @@ def test_the_handout_begins_with_a_worksheet_of_two_pages_and_its_answers(handou
     questions, more, answers = sheet.locator(".page").all()
     asked = [t("worksheet.question", LANGUAGE, n=n) for n in range(1, 9)]
     assert [*questions.locator("h3").all_inner_texts(), *more.locator("h3").all_inner_texts()] == asked
-    assert (
-        questions.locator(".figure > svg").count() == more.locator(".figure > svg").count() == 1
-    )  # own maps
+    assert questions.locator(".figure > svg").count() == more.locator(".figure > svg").count() == 1  # own maps
     assert min(questions.locator(".lines div").count(), more.locator(".lines div").count()) >= 4
     expect(answers.locator("h1")).to_have_text(t("worksheet.answers", LANGUAGE))
     expect(answers.locator("li")).to_have_count(len(asked))
@@ -177,6 +175,10 @@ def test_the_handout_has_every_head_and_its_arithmetic_is_right(handout: Handout
     expect(large.locator("> image")).to_have_count(len(KINDS))
     for picture, kind in zip(large.all(), KINDS, strict=True):
         assert set(maps.of(kind)[LAYER].key_tokens) <= set(picture.locator("text").all_text_contents())
+        row, cells = (picture.locator(part).last.bounding_box() for part in ("text", "image"))
+        assert row
+        assert cells
+        assert row["x"] + row["width"] < cells["x"]  # its words stand beside it
 
     lines = sheet.locator(".arithmetic")
     assert sum(expect_right(line) for line in lines.all_inner_texts()) >= 4
