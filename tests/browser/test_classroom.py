@@ -10,6 +10,7 @@ from transformer.data import CORPORA
 from transformer.data.classroom.corpus import find
 from transformer.training.evaluation import sentence_alignment
 
+from . import maps
 from .catalogue import EN, matching, t
 from .conftest import Visit
 
@@ -157,11 +158,13 @@ def test_gold_is_laid_over_any_drawing_of_what_drunk_attends_to(shared: Visit, r
     drawn = page.locator("#attention [data-gold]")
     expect(drawn).to_have_count(0)
     page.locator("#gold").click()
-    for drawing in ("table", "lines", "heatmap"):
+    for drawing in ("table", "lines"):
         shared.press(t(f"attention.{drawing}"))
         expect(drawn.first).to_be_attached()
         large = page.locator("#attention .large [data-gold]").evaluate_all("all => all.map(e => e.dataset.gold)")
         assert set(large) == links
+    shared.press(t("attention.heatmap"))
+    assert {f"{step} {key}" for step, key in maps.ringed(page.locator("#attention .heatmap"))} == links
     shared.press(t("kind.decoder"))
     expect(drawn).to_have_count(0)
     expect(page.locator("#gold")).to_be_hidden()

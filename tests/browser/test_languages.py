@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from transformer.mistakes import MISTAKES
 
+from . import maps
 from .catalogue import matching, t
 from .conftest import OPENED, PHONE, Visit, move, place
 from .test_accessible import (
@@ -111,7 +112,8 @@ def pointing(selector: str) -> Doing:
     return lambda page: page.locator(selector).first.hover()
 
 
-CELLS = ("rect[data-weight]", "rect.masked[data-look]")
+CELLS = ((3, 0), (3, 4))  # an open one, and a masked one
+MAP = "#attention .large .heatmap"
 HEATMAP = {**MAPS, "kind": "cross", "drawing": "heatmap"}
 # What a visitor sees elsewhere than in the places that test_accessible.py walks through.
 MORE: list[Place] = [
@@ -128,7 +130,10 @@ MORE: list[Place] = [
         for side in ("source", "target")
         for n in (0, -1)
     ),
-    *((f"tip of {cell}", HEATMAP, f".large {cell}", pointing(f".large {cell}")) for cell in CELLS),
+    *(
+        (f"tip of {cell}", HEATMAP, MAP, lambda page, cell=cell: maps.point_at(page.locator(MAP), *cell))
+        for cell in CELLS
+    ),
     *(
         (name, {**BUG, "exercise": name}, "#mistakes .choice", clicking("#mistakes .choice", "#mistakes .reveal"))
         for name in list(MISTAKES)[4:]  # those of training are read in test_mistakes.py

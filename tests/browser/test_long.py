@@ -219,7 +219,7 @@ def test_what_the_page_says_of_33_words_is_in_view(visit: Visit, file: Path) -> 
     sheet = Path(download.value.path()).read_text("utf-8")
     assert t("worksheet.others", count=WORDS - ON_PAPER) in sheet
     assert re.search(matching("worksheet.excerpt", rows=ON_PAPER, columns=ON_PAPER), sheet)
-    assert '<img class="painted" src="data:image/png' in sheet
+    assert '<img src="data:image/png' in sheet
 
     # The lesson draws what a room can read: a few rows of numbers, and small maps without words.
     move(page, {"tab": "lesson", "stop": 1})

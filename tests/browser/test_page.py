@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from transformer import Translation, Translator, sinusoidal_positions
 from transformer.inference.attention_maps import KINDS
 
+from . import maps
 from .catalogue import matching, t
 from .conftest import APP, PHONE, Visit, move, place
 from .wire import Hold, busy, full
@@ -149,7 +150,7 @@ def test_the_steps_are_walked(shared: Visit) -> None:
     shared.press("3")
     page.keyboard.press("Space")  # a button that was clicked leaves it to Play
     expect(pause).to_be_visible()
-    page.locator("#attention rect[data-query='1']").first.click()  # a visitor who moves stops it
+    maps.click(page.locator("#attention .heatmap"), 1, 0)  # a visitor who moves stops it
     expect(play).to_be_visible()
     assert shared.step == 1
 
@@ -184,15 +185,18 @@ def test_a_map_is_drawn_in_every_way_without_the_server(shared: Visit, bier: Tra
         shared.press(t("head_n", head=8))
         expect(page.get_by_role("heading", name=matching("attention.axes", head=8, layer=6))).to_be_visible()
         layer = bier.attention.of(kind)[5]
-        digits = [f"{weight:.2f}" for weight in layer.weights[7][layer.allowed]]
-        assert picture.locator("text.value").all_text_contents() == digits
-        assert picture.locator("rect.masked").count() == (~layer.allowed).sum()
+        drawn = maps.weights(picture)
+        assert [weight is not None for weight in drawn] == layer.allowed.ravel().tolist()
+        shown = [weight for weight in drawn if weight is not None]
+        np.testing.assert_allclose(shown, layer.weights[7][layer.allowed], atol=maps.NEAR)
         said = bier.output if kind != "encoder" else ()
         rows = zip_longest(layer.query_tokens, (f" → {token}" for token in said))
-        labels = picture.locator("g:not(.above) > text.label").all_text_contents()
-        assert labels == [*filter(None, chain.from_iterable(rows)), *layer.key_tokens]
+        assert picture.locator("[data-query] > text").all_text_contents() == list(
+            filter(None, chain.from_iterable(rows))
+        )
+        assert picture.locator("[data-key] > text").all_text_contents() == list(layer.key_tokens)
     for key, says in ((1, f"want → mochte: {layer.weights[7, 2, 1]:.2f}"), (4, f"want → P: {t('masked')}")):
-        picture.locator(f"rect[data-query='2'][data-key='{key}']").hover()
+        maps.point_at(picture, 2, key)
         expect(page.locator(".tip")).to_have_text(says)
     shared.press(t("attention.lines"))
     page.locator(".lines g[data-query='3']").hover()

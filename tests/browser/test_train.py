@@ -7,6 +7,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, Route, expect
 
+from . import maps
 from .actions import answering
 from .catalogue import EN, matching, t
 from .conftest import TRAINED, Visit, asks_for, until, visiting
@@ -64,8 +65,7 @@ def replayed(page: Page, end: str, step: int) -> list[float]:
     move = "(at, end) => { at.value = at[end]; at.dispatchEvent(new Event('input', { bubbles: true })); }"
     page.locator("#replay-step").evaluate(move, end)
     expect(page.locator("#replay-say")).to_contain_text(t("replay.step", step=step).strip())
-    cells = page.locator("#replay .large rect[data-weight]")
-    return cells.evaluate_all("cells => cells.map((cell) => Number(cell.dataset.weight))")
+    return [weight for weight in maps.weights(page.locator("#replay .large .heatmap")) if weight is not None]
 
 
 def drawn_curves(page: Page) -> list[int]:
@@ -211,7 +211,7 @@ def test_a_stopped_training_leaves_a_model_that_outlasts_a_reload_and_is_removed
     finished(page)
     name = t("train.name.default")
     expect(page.locator("#train-status")).to_contain_text(matching("train.ended.stop", name=name))
-    expect(page.locator("#replay .large rect[data-weight]").first).to_be_visible()
+    expect(page.locator("#replay .large .heatmap")).to_be_visible()
     expect(page).to_have_url(re.compile("checkpoint=own(:|%3A)"))
     page.reload()
     expect(page.locator("#checkpoint option:checked")).to_contain_text(name)

@@ -3,7 +3,7 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { explainCell } from "../../assets/web/charts/arithmetic.ts";
+import { cellExplainer } from "../../assets/web/charts/arithmetic.ts";
 import { chooseLanguage } from "../../assets/web/state/i18n.ts";
 
 export type SublayerView = import("../../assets/web/charts/sublayer-view.ts").SublayerView;
@@ -26,6 +26,7 @@ Object.assign(globalThis, { fetch });
 let shown: string[] = [];
 let asked: { question: any; answer: () => void }[] = [];
 let drawn: AbortController;
+let explain: ReturnType<typeof cellExplainer>;
 
 /** A view of a model with one dimension. */
 function viewOf(checkpoint: string): SublayerView {
@@ -33,27 +34,25 @@ function viewOf(checkpoint: string): SublayerView {
   return {
     ...{ run: { checkpoint }, kind: "cross", layer: 0, head: 0, query: 0, signal: drawn.signal },
     data: { queries: ["S"], keys: ["ich"], head_dim: 1, at },
-    showArithmetic,
   } as any;
 }
 
-const showArithmetic = (title: string) => shown.push(title);
-
 beforeEach(() => {
   [shown, asked, drawn] = [[], [], new AbortController()];
+  explain = cellExplainer((title) => shown.push(title));
 });
 
 test("only the number that was asked for last is shown", async () => {
   const view = viewOf("first");
-  const early = explainCell(view, "q", 0);
-  await explainCell(view, "x", 0);
+  const early = explain(view, "q", 0);
+  await explain(view, "x", 0);
   asked[0].answer();
   await early;
   assert.deepEqual(shown, ["cell.x"]);
 });
 
 test("nothing is shown of a view that is gone", async () => {
-  const late = explainCell(viewOf("second"), "q", 0);
+  const late = explain(viewOf("second"), "q", 0);
   drawn.abort();
   asked[0].answer();
   await late;
@@ -61,7 +60,7 @@ test("nothing is shown of a view that is gone", async () => {
 });
 
 test("weights are those of the view's model", async () => {
-  const shownThen = explainCell(viewOf("third"), "q", 0);
+  const shownThen = explain(viewOf("third"), "q", 0);
   asked[0].answer();
   await shownThen;
   assert.equal(asked[0].question.checkpoint, "third");

@@ -4,7 +4,7 @@ import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDrawn } from "../../assets/web/charts/attention-lines.ts";
-import { nextZoom } from "../../assets/web/charts/long-map.ts";
+import { nextZoom } from "../../assets/web/charts/attention-map.ts";
 import { scrolledTo, shortened, spacedLabels, uncovered } from "../../assets/web/charts/map-parts.ts";
 
 test("labels keep their distance; the wanted ones come first", () => {

@@ -16,32 +16,32 @@ import {
   temperatureIn,
 } from "./sublayer-view.ts";
 
-/** The latest question of each place that shows arithmetic. */
-const latest: WeakMap<SublayerView["showArithmetic"], symbol> = new WeakMap();
-
 /**
- * Show how the i-th number of a row came about; some rows have a token's number: "k:3". Only the latest number asked
- * for is shown.
+ * Shows, of the latest cell that was asked for, how its number came about; some rows have a token's number: "k:3".
+ * @param show what a place does with the arithmetic of a cell
  */
-export async function explainCell(view: SublayerView, name: string, i: number) {
-  const [row, number] = name.split(":");
-  const token = Number(number);
-  const { keys, queries } = view.data;
-  const query = queries[view.query];
-  const named = row === "q" ? query : keyName(keys, token);
-  const places = { n: i + 1, token: named, from: query, to: keyName(keys, i), count: foldedKeys(view).length };
-  const title = t(`cell.${row === "ff_output" ? row : row.replace("ff_", "")}`, places);
-  const question = Symbol(name);
-  latest.set(view.showArithmetic, question);
-  const show = (heading: string, body: Child[]) => {
-    if (latest.get(view.showArithmetic) === question && !view.signal?.aborted) view.showArithmetic(heading, body);
+export function cellExplainer(show: (title: string, body: Child[]) => void) {
+  let latest = "";
+  return async (view: SublayerView, name: string, i: number) => {
+    const [row, number] = name.split(":");
+    const token = Number(number);
+    const { keys, queries } = view.data;
+    const query = queries[view.query];
+    const named = row === "q" ? query : keyName(keys, token);
+    const places = { n: i + 1, token: named, from: query, to: keyName(keys, i), count: foldedKeys(view).length };
+    const title = t(`cell.${row === "ff_output" ? row : row.replace("ff_", "")}`, places);
+    const asked = `${name} ${i}`;
+    latest = asked;
+    const showLatest = (heading: string, body: Child[]) => {
+      if (latest === asked && !view.signal?.aborted) show(heading, body);
+    };
+    try {
+      showLatest(title, await ARITHMETIC[row](view, i, token));
+    } catch (error) {
+      showLatest(t("inside.failed"), []);
+      throw error;
+    }
   };
-  try {
-    show(title, await ARITHMETIC[row](view, i, token));
-  } catch (error) {
-    show(t("inside.failed"), []);
-    throw error;
-  }
 }
 
 /** The arithmetic of each number; the rows of both residual connections are shared. */

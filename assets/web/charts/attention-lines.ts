@@ -5,16 +5,14 @@ import type { DrawnRun, Kind, Side } from "../api/types.ts";
 import { t } from "../state/i18n.ts";
 import { attentionRow, state } from "../state/state.ts";
 import { svg, typeScale } from "../ui/dom.ts";
-import { FIT_FROM } from "./long-map.ts";
 import {
   describeCell,
+  FIT_FROM,
   forEachCell,
   label,
-  labelTexts,
   NARROW,
-  predictions,
   rowLabel,
-  shortened,
+  shownWords,
   spacedLabels,
   widest,
 } from "./map-parts.ts";
@@ -89,10 +87,9 @@ export function lineDrawing(
 function layoutOf(kind: Kind, width: number, zoom: number) {
   const { run } = state;
   const isLong = isLongDrawing(run, kind);
-  const name = isLong ? shortened : (token: string) => token;
-  const tokens = { query: run.attention[kind].queries.map(name), key: run.attention[kind].keys.map(name) };
   const isNarrow = width < NARROW * typeScale();
-  const predicted = predictions(kind, run).map((token) => (isLong && isNarrow ? undefined : token && name(token)));
+  const { queries, keys, predicted, names } = shownWords(run, kind, isLong, isNarrow);
+  const tokens = { query: queries, key: keys };
   const count = Math.max(tokens.query.length, tokens.key.length);
   const size = (isLong ? LONG.size : SIZE) * typeScale();
   const pitch = isLong
@@ -100,7 +97,7 @@ function layoutOf(kind: Kind, width: number, zoom: number) {
     : PITCH * typeScale();
   return {
     ...{ isLong, isNarrow, tokens, predicted, size, pitch },
-    left: widest(labelTexts(tokens.query, predicted, isNarrow), size) + 24,
+    left: widest(names, size) + 24,
     right: width - widest(tokens.key, size) - 24,
     height: count * pitch + (isLong ? size : 0),
     y: (i: number) => (i + 0.5) * pitch + (isLong ? size / 2 : 0),

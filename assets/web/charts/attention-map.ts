@@ -1,371 +1,322 @@
-// One head's attention map as pictures. A weight of 0 has the lightest colour of the scale; a masked cell has none.
+// One head's attention map as a picture: its cells on a canvas, its words beside them. Of a long sentence the words stay
+// in sight while the cells scroll.
 
 import type { DrawnRun, Kind, Side } from "../api/types.ts";
 import { formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { argmax, attentionRow, SIDES, state, UNIFORM_MARGIN } from "../state/state.ts";
-import { h, svg, typeScale, word } from "../ui/dom.ts";
-import { closest, columnHeading, rowHeading, table } from "../ui/parts.ts";
-import { type BuiltCells, type LongLayout, longLayout, longMap, readableZoom, type Shown } from "./long-map.ts";
-import { LEVELS, MAX_ELEMENTS, mixed, paintedThumbnail, printedThumbnail, strength } from "./map-canvas.ts";
+import { h, svg, textWidth, typeScale, word } from "../ui/dom.ts";
+import { closest } from "../ui/parts.ts";
+import { cellAt, gapOf, paintedCanvas, paintMap, palette, type Shown, strength } from "./map-canvas.ts";
 import {
-  ARROW,
   type Cell,
   cellReader,
   contrastClass,
   type DrawnMap,
   describeCell,
-  digitSize,
+  FIT_FROM,
   forEachCell,
   formatWeight,
-  hue,
   label,
-  labelTexts,
-  MAX_ROW,
+  MANY_CELLS,
   NARROW,
-  predictions,
   rowLabel,
-  shortened,
-  VALUES_FROM,
+  scrolledTo,
+  shownWords,
+  spacedLabels,
+  uncovered,
   widest,
 } from "./map-parts.ts";
 
-const GAP = 2;
-const MAX_CELL = [120, MAX_ROW]; // px a cell, across and down
+/**
+ * `maxCell`: px of the cells of a small map; `maxHeight`: px of the whole, unless its rows would be too low to read;
+ * `zoom`: a long sentence fits the width, this many times; `isOnPaper`: nothing scrolls; `beside`: runs whose maps stand
+ * beside this one, with cells of the same size
+ */
+type Options = {
+  width: number;
+  sides: [Side, Side];
+  maxCell?: number;
+  maxHeight?: number;
+  zoom?: number;
+  isOnPaper?: boolean;
+  beside?: DrawnRun[];
+};
+type MapLayout = ReturnType<typeof layoutOf>;
+type Drawn = { shown: Shown; layout: MapLayout; rows: Element[]; columns: Element[]; frame: HTMLElement };
+
+const SIZES = [15, 13, 12]; // px of the labels, the first that fit the columns
+const SMALL_SIZES = [12, 11];
+const LONG_SIZE = 12;
+const MAX_CELL = 120; // px
+const MAX_ROW = 56;
 const MIN_CELL = 14;
 export const MIN_TAP = 26; // px of a cell and its gap that a finger hits
-const TALL = 320; // px of rows: of more, the words of the columns stand above them as well
-const TALL_ON_A_PHONE = 120; // where much stands above the map
+const VALUES_FROM = 28; // px a cell, so that a number fits
+const ROW_PITCH = 1.2; // sizes of a label between two rows of a long sentence that can be read
+const COLUMN_PITCH = 1.25; // of two that are turned
+const TURN = 55; // degrees
+const [SINE, COSINE] = [Math.sin((TURN * Math.PI) / 180), Math.cos((TURN * Math.PI) / 180)];
+const LOWEST = 4; // px a row
+const MIN_ROW = 15; // px, where nothing makes it fit: its word can be read
+const BOX = 0.8; // of the window's height: see .scroll:has(.heatmap.long) in style.css
+const BESIDE = 16; // px between rows' words and the edge and the cells
+const MARGIN = 4; // px right of the cells and below them
+const ZOOMS = [1, 1.5, 2, 3, 4, 6, 8];
+const MAX_ZOOMED = 40; // px a cell; of thousands of cells fewer, or else their canvas takes too much memory
+const MAX_ZOOMED_MANY = 24;
+const MANY = 4000; // cells
 const MIN_CHANGE = 0.05; // of a weight, that has the strongest colour where all changes of a map are smaller
 
-let scale: CSSStyleSheet | null = null;
+/** The next zoom above or below this one. */
+export const nextZoom = (zoom: number, way: 1 | -1) =>
+  ZOOMS[Math.max(0, Math.min(ZOOMS.indexOf(zoom) + way, ZOOMS.length - 1))];
 
-/**
- * The paint of all maps, added once a page: their colours, the pattern of masked cells, so that none is taken for a
- * zero, and that of an ablated map, which slants the other way. A class a per cent: cells share what the browser computes of a class, where styles of their own share nothing.
- */
-export function mapPaint() {
-  if (!scale) {
-    scale = new CSSStyleSheet();
-    const classes = (name: string, hue: string) =>
-      Array.from({ length: LEVELS }, (_, i) => `.${name}-${i} { fill: ${mixed(hue, i)}; }`);
-    scale.replaceSync([...classes("more", "accent"), ...classes("less", "negative")].join(""));
-    document.adoptedStyleSheets.push(scale);
-  }
-  const hatch = (id: string, size: number, angle: number, ground: SVGElement | null) => {
-    const attributes = { patternUnits: "userSpaceOnUse", patternTransform: `rotate(${angle})` };
-    const line = svg("line", { y2: size, class: "hatch-line" });
-    return svg("pattern", { id, width: size, height: size, ...attributes }, ground, line);
-  };
-  const masked = hatch("hatch", 6, 45, svg("rect", { width: 6, height: 6, class: "hatch-ground" }));
-  const ablated = hatch("ablated-hatch", 8, -45, null);
-  return svg("svg", { class: "visually-hidden", "aria-hidden": "true" }, masked, ablated);
+/** How large the parts of a map are. */
+function mapLayout(shown: Pick<Shown, "run" | "kind">, options: Options) {
+  const { queries, keys } = shown.run.attention[shown.kind];
+  const layout = layoutOf(shown, options, queries.length * keys.length > MANY_CELLS);
+  const isTooWide = Math.max(queries.length, keys.length) > FIT_FROM && layout.width > options.width;
+  return isTooWide ? layoutOf(shown, options, true) : layout;
 }
 
-/**
- * How large a heatmap's parts are in a place `width` px wide. A row's label stands in two lines where one would leave
- * the cells no room.
- * @param limits see `heatmap`
- */
-function heatmapLayout(
-  queries: string[],
-  predicted: (string | undefined)[],
-  keys: string[],
-  width: number,
-  { maxCell, maxHeight = Infinity }: { maxCell?: number; maxHeight?: number },
-) {
+/** @param isLong it fits its place, however small its cells are, and can be enlarged */
+function layoutOf({ run, kind }: Pick<Shown, "run" | "kind">, options: Options, isLong: boolean) {
+  const { width, maxCell, maxHeight, isOnPaper, beside = [] } = options;
   const type = typeScale();
-  const [across, most] = maxCell ? [maxCell, maxCell] : MAX_CELL;
-  const inOneLine = widest(labelTexts(queries, predicted, false), (maxCell ? 11 : 13) * type) + 24;
-  const isCrowded = (width - inOneLine) / keys.length < VALUES_FROM * type;
-  const isNarrow = width < NARROW || (width < NARROW * type && isCrowded);
-  const names = labelTexts(queries, predicted, isNarrow);
-  const measured = (maxCell ? [12, 11] : [15, 13]).map((points) => {
+  const zoom = (isLong && options.zoom) || 1;
+  const isFitted = isOnPaper || (isLong && Boolean(options.zoom ?? maxCell));
+  const isNarrow = width < NARROW * type;
+  const all = [run, ...beside].map((each) => shownWords(each, kind, isLong, isNarrow));
+  const [{ queries: reads, keys: columns, predicted }] = all;
+  const rowCount = Math.max(...all.map(({ queries }) => queries.length));
+  const columnCount = Math.max(...all.map(({ keys }) => keys.length));
+  const tap = maxCell || width >= NARROW ? MIN_CELL : MIN_TAP;
+  const most = (maxCell ?? (isLong ? MAX_ROW : MAX_CELL)) * type;
+  const measure = (points: number) => {
     const size = points * type;
-    const left = widest(names, size) + 20;
-    const least = maxCell ? MIN_CELL : leastCell(width);
-    const cell = Math.max(least, Math.min(across * type, Math.floor((width - left - 4) / keys.length)));
-    return { size, left, cell, fits: widest(keys, size) <= cell + 2 };
-  });
-  const { size, left, cell, fits } = measured.find((each) => each.fits) ?? measured[1];
-  const slant = fits ? 0 : widest(keys, size); // px of a label that is turned, because it is wider than its cell
-  const foot = slant ? slant * 0.82 + (maxCell ? 22 : 28) : 36 * type;
-  const feet = maxHeight - 2 * foot > TALL * type ? 2 : 1; // the words of the columns, above as well
-  const least = maxCell ? 1.05 * size : MIN_CELL * type; // of a small map as low as its words
-  const room = Math.max(least, (maxHeight - feet * foot) / queries.length);
-  const down = Math.max(Math.min(most * type, cell, room), isNarrow && predicted[0] ? 2.3 * size : 0);
-  const isTall = queries.length * down > (isNarrow && !maxCell ? TALL_ON_A_PHONE : TALL) * type;
+    const left = Math.max(...all.map(({ names }) => widest(names, size))) + BESIDE;
+    const room = width - left - MARGIN;
+    const longest = Math.max(...all.map(({ keys }) => widest(keys, size)));
+    const least = isOnPaper ? Math.min(MIN_CELL, room / columnCount) : isFitted ? 1 : tap;
+    const sized = (fit: number) => Math.max(least, Math.min(most, fit >= MIN_CELL ? Math.floor(fit) : fit)) * zoom;
+    const isTurned = longest > sized(room / columnCount) + 2;
+    const turned = Math.min(...all.map(({ keys }) => turnedFit(keys, size, room)));
+    return { size, left, longest, isTurned, cell: sized(isTurned ? turned : room / columnCount) };
+  };
+  const measured = (isLong ? [LONG_SIZE] : maxCell ? SMALL_SIZES : SIZES).map(measure);
+  const chosen = measured.find(({ isTurned }) => !isTurned) ?? measured[measured.length - 1];
+  const { size, left, longest, isTurned, cell } = chosen;
+  const top = isTurned ? SINE * longest + 2 * size : 2.4 * size;
+  const height = (maxHeight ?? (isLong && options.zoom ? BOX * innerHeight : Infinity)) - top - 2 * MARGIN;
+  const twoLines = isNarrow && predicted[0] ? 2 * ROW_PITCH * size + MARGIN : 0; // which stand closer than two rows
+  const readable = maxCell ? 1.05 * size : MIN_ROW * type;
+  const lowest = Math.max(isLong && isFitted ? LOWEST : readable, twoLines);
+  const highest = Math.min(cell / zoom, (maxCell ?? MAX_ROW) * type, height / rowCount);
+  const down = Math.max(lowest, highest) * zoom;
+  const [count, across] = [reads.length, columns.length];
+  const body = { x: 0, y: 0, width: across * cell, height: count * down };
+  const wide = left + body.width + MARGIN + (isTurned ? overhang(columns, size, cell) : 0);
+  const high = top + body.height + MARGIN;
   return {
-    size,
-    left,
-    cell,
-    down,
-    slant,
-    isNarrow,
-    isTall,
-    isWritten: cell >= VALUES_FROM * type,
-    digitSize: digitSize(cell, type),
-    width: left + keys.length * cell + 4 + (slant && isTall ? slant * 0.6 : 0), // the last label above leans out
-    top: isTall ? foot - 6 : 4,
-    type,
-    height: queries.length * down + foot,
+    isWhole: wide <= width + 0.5 && high <= BOX * innerHeight, // in its place, which then scrolls nowhere
+    ...{ isLong, isNarrow, isTurned, isWritten: Math.min(cell, down + 8) >= VALUES_FROM * type },
+    ...{ reads, predicted, columns, count, across, size, left, top, cell, down, body, type },
+    width: wide,
+    height: high,
   };
 }
 
-/**
- * A head's map as coloured cells, of the run at the top or of another one. One that is too large for its place, or for
- * as many elements, has words that stick to the place's edges.
- * @param options `maxCell`: px of the cells of a small one; `maxHeight`: px of the whole, unless its rows would be too
- * low to read; `zoom`: a long sentence fits the width, this many times; `isOnPaper`: one drawing, which nothing
- * scrolls; `beside`: runs whose long maps stand beside this one, with cells of the same size
- */
+/** How high a map is, px. */
+export const heatmapHeight = (kind: Kind, { run, ...options }: Options & { run: DrawnRun }) =>
+  mapLayout({ run, kind }, options).height;
+
+/** The zoom at which a long sentence's words can be read. */
+export function zoomToRead(kind: Kind, { run, ...options }: Options & { run: DrawnRun }) {
+  const { cell, isLong } = mapLayout({ run, kind }, { ...options, zoom: 1 });
+  return isLong ? (ZOOMS.find((zoom) => zoom * cell >= MIN_ROW) ?? ZOOMS[ZOOMS.length - 1]) : 1;
+}
+
+function zoomRange({ isLong, across, count, cell }: MapLayout) {
+  if (!isLong) return null;
+  return { canGrow: cell < (across * count > MANY ? MAX_ZOOMED_MANY : MAX_ZOOMED) };
+}
+
+/** How far a turned word of a column reaches right of its cell's middle, px. */
+const reach = (token: string, size: number) => textWidth(token, size) * COSINE + size;
+
+/** The widest cells whose columns, with their turned words, have this room. */
+const turnedFit = (columns: string[], size: number, room: number) =>
+  Math.min(room / columns.length, ...columns.map((token, i) => (room - reach(token, size)) / (i + 0.5)));
+
+/** How far turned words reach beyond the last column, px. @param cell px */
+const overhang = (columns: string[], size: number, cell: number) =>
+  Math.max(0, ...columns.map((token, i) => reach(token, size) - (columns.length - i - 0.5) * cell));
+
+/** Where a row's label stands, px: none of a long sentence is cut. */
+const rowMiddle = ({ isLong, down, body, size }: MapLayout, i: number) =>
+  isLong ? Math.max(0.75 * size, Math.min((i + 0.5) * down, body.height - 0.75 * size)) : (i + 0.5) * down;
+
+/** A head's map as coloured cells, of the run at the top or of another one. */
 export function heatmap(
   kind: Kind,
   layer: number,
   head: number,
-  {
-    width,
-    sides,
-    run = state.run,
-    isOnPaper = false,
-    zoom,
-    ...limits
-  }: {
-    width: number;
-    sides: [Side, Side];
-    run?: DrawnRun;
-    maxCell?: number;
-    maxHeight?: number;
-    zoom?: number;
-    isOnPaper?: boolean;
-    beside?: DrawnRun[];
-  },
+  { run = state.run, ...options }: Options & { run?: DrawnRun },
 ): DrawnMap {
-  const { queries, keys } = run.attention[kind];
-  const predicted = predictions(kind, run);
-  const layout = heatmapLayout(queries, predicted, keys, width, limits);
-  if (!isOnPaper && isLarge(run, kind, layout.width, width)) {
-    const options = { width, sides, least: leastCell(width), zoom, ...limits };
-    const shown = { run, kind, layer, head };
-    return longMap(shown, options, queries.length * keys.length > MAX_ELEMENTS ? null : builtCells(shown));
-  }
-  const picture = svg("svg", {
-    viewBox: `0 ${-layout.top} ${layout.width} ${layout.height + layout.top}`,
-    width: layout.width,
-    height: layout.height + layout.top,
-    class: "heatmap",
-    role: "img",
+  const shown = { run, kind, layer, head };
+  const layout = mapLayout(shown, options);
+  const { isLong, left, top, body, reads, predicted, columns, cell, size, isNarrow, isTurned } = layout;
+  const { canvas, repaint } = paintedCanvas(body.width, body.height, (context) => {
+    paintMap(context, shown, body);
+    if (layout.isWritten) writeWeights(context, shown, layout);
   });
-  const { paint, cellAt } = buildCells(picture, { run, kind, layer, head }, layout);
-  picture.append(...heatmapLabels({ queries, predicted, keys }, sides, layout));
-  const { left, cell, down } = layout;
-  const frame = { x: left - 3, width: keys.length * cell + 4, height: down + 4, rx: 7 };
-  const marked = svg("rect", { ...frame, class: "marked" });
-  picture.append(marked);
-  const mark = (query: number | null) => {
-    marked.setAttribute("visibility", query === null ? "hidden" : "visible");
-    marked.setAttribute("y", String((query ?? 0) * down - 2));
-    markRow(picture, query);
-  };
-  return { element: picture, paint, mark, cellAt, reveal: () => {}, zoomRange: null };
-}
-
-/** How high a map is, px. */
-export function heatmapHeight(
-  kind: Kind,
-  { width, sides, run, zoom }: { width: number; sides: [Side, Side]; run: DrawnRun; zoom?: number },
-) {
-  const { queries, keys } = run.attention[kind];
-  const layout = heatmapLayout(queries, predictions(kind, run), keys, width, {});
-  if (!isLarge(run, kind, layout.width, width)) return layout.height + layout.top;
-  return longLayout({ run, kind }, { width, sides, least: leastCell(width), zoom }).height;
-}
-
-/** The zoom at which a long sentence's words can be read. */
-export const zoomToRead = (kind: Kind, { width, sides, run }: { width: number; sides: [Side, Side]; run: DrawnRun }) =>
-  readableZoom(longLayout({ run, kind }, { width, sides, least: leastCell(width), zoom: 1 }).cell);
-
-/**
- * Whether a map has too many cells for elements, or is wider than its place.
- * @param drawn px of the drawing @param width px of the place
- */
-function isLarge(run: DrawnRun, kind: Kind, drawn: number, width: number) {
-  const { queries, keys } = run.attention[kind];
-  return queries.length * keys.length > MAX_ELEMENTS || drawn > width + 1;
-}
-
-/** On a phone a finger hits a cell. @param width px of a map's place */
-const leastCell = (width: number) => (width < NARROW ? MIN_TAP : MIN_CELL);
-
-/** The cells of a map beside words that stick. */
-const builtCells = (shown: Shown) => (layout: LongLayout) => {
-  const { width, height } = layout.body;
-  return buildCells(svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height }), shown, { ...layout, left: 0 });
-};
-
-/** Put the cells of a map into a picture. */
-function buildCells(
-  picture: SVGElement,
-  { run, kind, layer, head }: Shown,
-  {
-    left,
-    cell,
-    down,
-    isWritten,
-    digitSize,
-  }: { left: number; cell: number; down: number; isWritten: boolean; digitSize: (share?: number) => number },
-): BuiltCells {
-  const { difference } = run.attention[kind];
-  const boxOf = ({ query, key }: Cell) => ({
-    ...{ x: left + key * cell, y: query * down + 1, width: cell - GAP, height: down - GAP },
-    rx: Math.min(4, down / 5),
+  const rowLabels = reads.map((read, i) => {
+    const place = { x: left - 10, y: rowMiddle(layout, i), anchor: "end" as const, size };
+    return rowLabel(read, predicted[i], options.sides[0], place, isNarrow, { "data-query": i });
   });
-  const colours = svg("g"); // of cells too small for a number, of which there may be hundreds: see `tiles`
-  picture.append(colours);
-  const digits = `font-size: ${digitSize(difference ? 0.29 : 0.37)}px`; // so that those of two cells do not touch
-  const cells: { box: SVGRectElement; value: SVGTextElement | null }[] = []; // in the order of `forEachCell`
-  forEachCell(run, kind, 0, 0, (each) => {
-    const place = boxOf(each);
-    const box = cellBox(each, place);
-    picture.append(box, ...goldRings(each, place));
-    const middle = { x: place.x + place.width / 2, y: place.y + place.height / 2, style: digits };
-    const value = each.open && isWritten ? svg("text", middle) : null;
-    if (value) picture.append(value);
-    cells.push({ box, value });
+  const columnLabels = columns.map((token, i) => {
+    const [x, y] = [(i + 0.5) * cell, top - 1.1 * size];
+    const turn = isTurned ? { transform: `rotate(${-TURN} ${x} ${y})` } : {};
+    const anchor = isTurned ? ("start" as const) : ("middle" as const);
+    return label(token, options.sides[1], { x, y, anchor, size }, { ...turn, "data-key": i });
   });
-  let read = cellReader(run, kind, layer, head);
-  const paint = (layer: number, head: number) => {
-    let i = 0;
-    read = cellReader(run, kind, layer, head);
-    if (!isWritten)
-      colours.replaceChildren(...tiles(run, kind, layer, head, (each) => (each.open ? tile(boxOf(each)) : "")));
-    forEachCell(run, kind, layer, head, (each) => paintCell(each, cells[i++]));
-  };
-  paint(layer, head);
-  const cellAt: DrawnMap["cellAt"] = ({ target }) => {
-    const box = target instanceof SVGRectElement && target.dataset.key !== undefined ? target : null;
-    const cell = box && read(Number(box.dataset.query), Number(box.dataset.key));
-    return cell && { cell, box: box.getBoundingClientRect() };
-  };
-  return { element: picture, paint, cellAt };
-}
-
-export type Box = { x: number; y: number; width: number; height: number; rx: number };
-
-const cellBox = (cell: Cell, box: Box) =>
-  svg("rect", {
-    ...box,
-    "data-query": cell.query,
-    "data-key": cell.key,
-    "data-look": cell.open ? null : describeCell(cell),
-    ...(cell.open ? { fill: "transparent" } : { class: "masked" }),
-  });
-
-/** A ring around a gold link, so that it shows on a dark cell and on a light one. */
-function goldRings({ query, key, gold }: Cell, { x, y, width, height, rx }: Box) {
-  if (!gold) return [];
-  const ring = { x: x + 2, y: y + 2, width: width - 4, height: height - 4, rx };
-  return [
-    svg("rect", { ...ring, class: "gold ground" }),
-    svg("rect", { ...ring, class: `gold ${gold}`, "data-gold": `${query} ${key}` }),
-  ];
-}
-
-function paintCell(cell: Cell, { box, value }: { box: SVGRectElement; value: SVGTextElement | null }) {
-  if (!cell.open) return;
-  box.setAttribute("data-weight", String(cell.value));
-  if (!value) return;
-  box.setAttribute("class", hue(cell.value, cell.difference));
-  value.setAttribute("class", `value ${contrastClass(strength(cell.value, cell.difference), cell.value < 0)}`);
-  value.textContent = formatWeight(cell.value, cell.difference);
-}
-
-/** The words of the rows, and those of the columns below them; of a tall map above them as well. */
-function heatmapLabels(
-  { queries, predicted, keys }: { queries: string[]; predicted: (string | undefined)[]; keys: string[] },
-  sides: [Side, Side],
-  layout: ReturnType<typeof heatmapLayout>,
-) {
-  const { left, cell, down, size, slant, isNarrow, isTall, type } = layout;
-  const rows = queries.map((read, i) => {
-    const place = { x: left - 12, y: (i + 0.5) * down, anchor: "end" as const, size };
-    return rowLabel(read, predicted[i], sides[0], place, isNarrow, { "data-query": i });
-  });
-  const lower = slant ? 1 : type; // a word that is not turned stands around its place
-  const column = (token: string, i: number, isAbove = false) => {
-    const [x, y] = [left + i * cell + (cell - GAP) / 2, isAbove ? -16 * lower : queries.length * down + 18 * lower];
-    const turn = slant ? { transform: `rotate(-55 ${x} ${y})` } : {};
-    const end = isAbove ? ("start" as const) : ("end" as const);
-    const anchor = slant ? end : ("middle" as const);
-    return label(token, sides[1], { x, y, anchor, size }, { ...turn, class: isAbove ? "above" : null });
-  };
-  const above = isTall ? keys.map((token, i) => column(token, i, true)) : [];
-  return [...rows, ...above, ...keys.map((token, i) => column(token, i))];
-}
-
-/** A head's map as a table, tinted like the heatmap. */
-export function weightTable(kind: Kind, layer: number, head: number, { sides }: { sides: [Side, Side] }) {
-  const { queries, keys } = state.run.attention[kind];
-  const predicted = predictions(kind, state.run);
-  const isLong = queries.length * keys.length > MAX_ELEMENTS;
-  const named = (token: string, side: Side) => word(isLong ? shortened(token) : token, side);
-  const read = cellReader(state.run, kind, layer, head);
-  const rows = queries.map((token, query) => {
-    const output = predicted[query];
-    const heading = rowHeading([named(token, sides[0]), output ? [ARROW, named(output, sides[0])] : null]);
-    heading.setAttribute("data-query", String(query));
-    const row = h("tr", {}, heading);
-    return row;
-  });
-  const complete = (query: number) => {
-    if (rows[query].children.length === 1)
-      // its heading
-      rows[query].append(...keys.map((_, key) => tableCell(read(query, key), isLong)));
-  };
-  const completeAll = () => [...rows.keys()].forEach(complete);
-  const headings = keys.map((token, i) => columnHeading(named(token, sides[1]), { "data-key": i }));
-  const drawn = table({ class: isLong ? "weights long" : "weights" }, [h("td"), ...headings], rows);
-  if (isLong) completeInSight(rows, complete);
-  else completeAll();
-  return { element: drawn, complete, completeAll };
-}
-
-function tableCell({ query, key, open, value, gold }: Cell, isLong: boolean) {
-  if (!open) return h("td", { class: "masked" }, t("masked"));
-  const tint = strength(value);
-  return h(
-    "td",
+  const frame = h("i", { class: "marked", hidden: true });
+  const sizes = `width: ${body.width}px; height: ${body.height}px`;
+  const element = h(
+    "div",
     {
-      class: `tint ${contrastClass(tint, false)}${gold ? ` gold ${gold}` : ""}`,
-      style: `--tint: ${tint}%`,
-      "data-weight": value,
-      "data-gold": gold ? `${query} ${key}` : null,
+      class: isLong ? "heatmap long" : "heatmap",
+      role: "img",
+      tabindex: isLong ? 0 : null,
+      style: `width: ${layout.width}px; --left: ${left}px; --top: ${top}px`,
     },
-    value.toFixed(isLong ? 2 : 3),
+    h("div", { class: "body", "aria-hidden": "true", style: sizes }, canvas, frame),
+    words("columns-words", layout.width - left, top, columnLabels),
+    words("rows-words", left, body.height, rowLabels),
+    h("div", { class: "corner" }),
   );
+  const drawn = { shown, layout, rows: rowLabels, columns: columnLabels, frame };
+  const revealIn = (query: number, key: number) => {
+    const place = layout.isWhole ? null : element.closest(".scroll, .fluid");
+    if (place) reveal(place, { parts: [cellBox(canvas, layout, query, key)], inset: { left, top } });
+  };
+  return {
+    element,
+    paint(layer, head) {
+      Object.assign(shown, { layer, head });
+      repaint();
+    },
+    mark: (query) => markWords(drawn, query),
+    cellAt: (event) => pointedCell(canvas, shown, layout, event),
+    reveal: revealIn,
+    zoomRange: zoomRange(layout),
+    cellByKey(name, from) {
+      const to = isLong && cellByKey(layout, name, from);
+      if (!to) return null;
+      revealIn(to.query, to.key);
+      const { x, y, width, height } = cellBox(canvas, layout, to.query, to.key);
+      return { target: canvas, clientX: x + width / 2, clientY: y + height / 2 };
+    },
+  };
 }
 
-/** The thousands of cells of a long table are drawn once their rows are in sight. */
-function completeInSight(rows: Element[], complete: (query: number) => void) {
-  const observer = new IntersectionObserver(
-    (seen) => {
-      for (const { isIntersecting, target } of seen) {
-        if (!isIntersecting) continue;
-        complete(rows.indexOf(target));
-        observer.unobserve(target);
-      }
-    },
-    { scrollMargin: "160px" } as IntersectionObserverInit,
-  );
-  for (const row of rows) observer.observe(row);
-}
+const words = (name: string, width: number, height: number, labels: Element[]) =>
+  svg("svg", { class: name, "aria-hidden": "true", viewBox: `0 0 ${width} ${height}`, width, height }, labels);
 
-/** Mark the words of a row, or of a table the row, or none (null). */
-export function markRow(picture: Element, query: number | null) {
-  [...picture.querySelectorAll("g[data-query]")].forEach((each, i) => {
-    each.classList.toggle("now", i === query);
+/** The numbers in the cells. */
+function writeWeights(
+  context: CanvasRenderingContext2D,
+  { run, kind, layer, head }: Shown,
+  { cell, down, type }: MapLayout,
+) {
+  const { isDark } = palette();
+  const share = run.attention[kind].difference ? 0.29 : 0.37; // of a cell, so that the numbers of two do not touch
+  const { fontFamily } = getComputedStyle(document.body);
+  const font = `${Math.min(13 * type, cell * share)}px ${fontFamily}`;
+  Object.assign(context, { font, textAlign: "center", textBaseline: "middle" });
+  forEachCell(run, kind, layer, head, ({ query, key, open, value, difference }) => {
+    if (!open) return;
+    const contrast = contrastClass(strength(value, difference), value < 0);
+    context.fillStyle = (isDark ? contrast === "faint" : contrast === "full") ? "#fff" : "#000";
+    const [x, y] = [key * cell + (cell - gapOf(cell)) / 2, query * down + (down - gapOf(down)) / 2];
+    context.fillText(formatWeight(value, difference), x, y);
   });
-  [...picture.querySelectorAll("tbody tr")].forEach((each, i) => {
-    each.classList.toggle("marked", i === query);
+}
+
+/** The strongest key of a row, or the one that has changed most. */
+export function strongestKey({ run, kind, layer, head }: Shown, query: number) {
+  const weights = attentionRow(kind, layer, head, query, run);
+  return argmax(run.attention[kind].difference ? weights.map(Math.abs) : weights);
+}
+
+/** Mark a row and the word that it attends to most; where not all words have room, theirs have. */
+function markWords({ shown, layout, rows, columns, frame }: Drawn, query: number | null) {
+  const { size, cell, down, isLong, isTurned, isNarrow, predicted } = layout;
+  const key = query === null ? null : strongestKey(shown, query);
+  frame.hidden = query === null;
+  frame.style.top = `${(query ?? 0) * down - 3}px`;
+  frame.style.height = `${down + 4}px`;
+  const lines = isNarrow && predicted[0] ? 2 : 1;
+  const isAt = (at: number | null) => (at === null ? [] : [at]);
+  const high = isLong ? size : 0; // all rows of a short sentence have room
+  const spaced = spacedLabels(rows.length, down, lines * ROW_PITCH * high, isAt(query));
+  const edges = [...isAt(query), 0, rows.length - 1];
+  const seenRows = uncovered(spaced, edges, (i) => rowMiddle(layout, i), high);
+  const pitch = isLong ? COLUMN_PITCH : 1;
+  const seenColumns = spacedLabels(columns.length, cell, isTurned ? pitch * size : 0, isAt(key));
+  rows.forEach((each, i) => {
+    each.classList.toggle("now", i === query);
+    each.classList.toggle("crowded", !seenRows.has(i));
+  });
+  columns.forEach((each, i) => {
+    each.classList.toggle("now", i === key);
+    each.classList.toggle("crowded", !seenColumns.has(i));
+  });
+}
+
+/** Where in the window a cell is. */
+function cellBox(canvas: HTMLCanvasElement, { across, count }: MapLayout, query: number, key: number) {
+  const { left, top, width, height } = canvas.getBoundingClientRect(); // in front of a room it may be drawn smaller
+  const [cellWidth, cellHeight] = [width / across, height / count];
+  return new DOMRect(left + key * cellWidth, top + query * cellHeight, cellWidth, cellHeight);
+}
+
+function pointedCell(
+  canvas: HTMLCanvasElement,
+  { run, kind, layer, head }: Shown,
+  layout: MapLayout,
+  { target, clientX, clientY }: Parameters<DrawnMap["cellAt"]>[0],
+) {
+  if (target !== canvas) return null;
+  const first = cellBox(canvas, layout, 0, 0);
+  const body = { across: layout.across, down: layout.count, cellWidth: first.width, cellHeight: first.height };
+  const at = cellAt(clientX - first.x, clientY - first.y, body);
+  if (!at) return null;
+  const { query, key } = at;
+  return { cell: cellReader(run, kind, layer, head)(query, key), box: cellBox(canvas, layout, query, key) };
+}
+
+/** Where an arrow key of the keyboard leads from a cell. */
+function cellByKey({ across, count }: MapLayout, name: string, from: Cell | null) {
+  const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[name];
+  const to = (at: number, by: number, of: number) => Math.max(0, Math.min(at + by, of - 1));
+  if (!move || !from) return move && { query: 0, key: 0 };
+  return { query: to(from.query, move[0], count), key: to(from.key, move[1], across) };
+}
+
+/** Scroll a place so that parts of what it holds are in sight, as far as they fit, beside what covers its edges. */
+export function reveal(place: Element, { parts, inset }: { parts: DOMRect[]; inset: { left: number; top: number } }) {
+  if (!parts.length) return;
+  if (place.scrollWidth <= place.clientWidth && place.scrollHeight <= place.clientHeight) return;
+  const frame = place.getBoundingClientRect();
+  const { scrollLeft: x, scrollTop: y } = place;
+  const [left, right] = [Math.min(...parts.map((box) => box.left)), Math.max(...parts.map((box) => box.right))];
+  const [top, bottom] = [Math.min(...parts.map((box) => box.top)), Math.max(...parts.map((box) => box.bottom))];
+  const across = { now: x, size: place.clientWidth, inset: inset.left };
+  const downwards = { now: y, size: place.clientHeight, inset: inset.top };
+  place.scrollTo({
+    left: scrolledTo(across, left - frame.left + x, right - frame.left + x),
+    top: scrolledTo(downwards, top - frame.top + y, bottom - frame.top + y),
   });
 }
 
@@ -475,7 +426,7 @@ function onCellKeys(picture: Element, map: () => DrawnMap | null, show: (text: s
   picture.addEventListener("keydown", (event) => {
     const { key } = event as KeyboardEvent;
     const drawn = map();
-    if (!drawn?.cellByKey || event.target !== drawn.element) return;
+    if (!drawn || event.target !== drawn.element) return;
     const from = at?.map === drawn ? at : null;
     if (key === "Enter" && from) {
       from.middle.target.dispatchEvent(new MouseEvent("click", { bubbles: true, ...from.middle }));
@@ -519,49 +470,6 @@ function mapsDifference(kind: Kind, run: DrawnRun, baseline: DrawnRun) {
   );
   const difference = changes.map((each) => Math.max(MIN_CHANGE, ...each.map(Math.abs)));
   return { ...before, queries, keys, allowed, values: changes.flat(), difference };
-}
-
-/** A map without words, small. @param isOnPaper nothing scrolls or changes */
-export function thumbnail(
-  kind: Kind,
-  layer: number,
-  head: number,
-  run: DrawnRun = state.run,
-  isOnPaper: boolean = false,
-) {
-  const { queries, keys } = run.attention[kind];
-  const isLarge = queries.length * keys.length > MAX_ELEMENTS; // too small for visible round corners
-  if (isLarge) return (isOnPaper ? printedThumbnail : paintedThumbnail)(run, kind, layer, head);
-  const picture = svg("svg", { viewBox: `0 0 ${keys.length * 8} ${queries.length * 8}`, "aria-hidden": "true" });
-  const size = { width: 7.4, height: 7.4, rx: 1 };
-  picture.append(...tiles(run, kind, layer, head, ({ query, key }) => tile({ x: key * 8, y: query * 8, ...size })));
-  forEachCell(run, kind, layer, head, ({ query, key, gold }) => {
-    if (gold) picture.append(svg("circle", { cx: key * 8 + 3.7, cy: query * 8 + 3.7, r: 1.6, class: `gold ${gold}` }));
-  });
-  return picture;
-}
-
-/**
- * Cells as paths, one a colour: the longest sentence then takes a hundred elements a head, not thousands.
- * @param outline the path of a cell
- */
-function tiles(run: DrawnRun, kind: Kind, layer: number, head: number, outline: (cell: Cell) => string) {
-  const paths: Map<string, string> = new Map(); // class -> path
-  forEachCell(run, kind, layer, head, (cell) => {
-    const name = cell.open ? hue(cell.value, cell.difference) : "masked";
-    const d = outline(cell);
-    if (d) paths.set(name, (paths.get(name) ?? "") + d);
-  });
-  return [...paths].map(([name, d]) => svg("path", { d, class: name }));
-}
-
-/** A rectangle with round corners, as a path. */
-function tile({ x, y, width, height, rx: r }: Box) {
-  const [across, down] = [width - 2 * r, height - 2 * r];
-  if (!r) return `M${x} ${y}h${across}v${down}h${-across}z`;
-  const turn = (dx: number, dy: number) => `a${r} ${r} 0 0 1 ${dx * r} ${dy * r}`;
-  const right = `h${across}${turn(1, 1)}v${down}${turn(-1, 1)}`;
-  return `M${x + r} ${y}${right}h${-across}${turn(-1, -1)}v${-down}${turn(1, -1)}z`;
 }
 
 /** Which cell of a map or row of another drawing (null) an event happened to. */

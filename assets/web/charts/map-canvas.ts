@@ -1,20 +1,23 @@
-// Attention maps painted on a canvas: thousands of cells are too many elements for a page. The colours are those of the
-// style, so that a painted map and a built one are alike.
+// Attention maps, painted on canvases in the colours of the style: the thousands of cells of a long sentence are too many
+// elements for a page. A weight of 0 has the lightest colour of the scale; a masked cell has none and is hatched.
 
 import type { AttentionMaps, DrawnRun, Kind } from "../api/types.ts";
 import { goldLink, state } from "../state/state.ts";
 import { h } from "../ui/dom.ts";
 import { isDark, onThemeChange } from "../ui/theme.ts";
+import type { Word } from "./map-parts.ts";
 
-/** Cells of a map that is built of elements; a map of more is painted. */
-export const MAX_ELEMENTS = 400;
-export const LEVELS = 101; // colours of a hue, one a per cent
-const HATCH = 17; // px of a tile of masked cells: two lines, as far from each other as in the style's pattern
-const HATCH_LINES = 2;
-const RING_FROM = 6; // px a cell: a smaller one has a dot instead of a gold ring
-const MAX_THUMBNAIL = 64; // pixels across and down a thumbnail
-const MAX_PIXELS = 16e6; // of a canvas
-const STRIPE = 4; // cells between the stripes of masked cells where a cell is one pixel
+const LEVELS = 101; // colours of a hue, one a per cent
+const HATCH = 17; // px of a tile of masked cells
+const HATCH_LINES = 2; // across a tile
+const MAX_CORNER = 4; // px
+const RING_FROM = 9; // px a cell: a smaller one has a dot instead of a gold ring
+const FINE = 2; // pixels a px, even if the screen has fewer: so fine are saved pictures, too
+const MAX_FINE = 4e6; // pixels of a canvas that is finer than the screen
+const MAX_PIXELS = 16e6; // of any canvas
+
+/** A head's map. */
+export type Shown = { run: DrawnRun; kind: Kind; layer: number; head: number };
 
 /**
  * Per cent of the hue: from the surface to the accent, the same 0 to 1 in every map. Dropout may leave more than 1. Of
@@ -27,15 +30,13 @@ export const strength = (value: number, difference?: number) =>
 export const colourIndex = (value: number, difference?: number) =>
   (value < 0 ? LEVELS : 0) + Math.round(strength(value, difference));
 
-/** The colours of a theme: RGBA of every level, as `ImageData` holds them, and those of the rest as CSS. */
+/** The colours of a theme: RGBA as `ImageData` holds them, of every level and of what is masked; and the rest as CSS. */
 type Palette = {
   isDark: boolean;
   levels: Uint32Array;
+  masked: number;
   surface: string;
   ink: string;
-  ground: string;
-  line: string;
-  stripes: [number, number];
   hatch: CanvasImageSource;
 };
 
@@ -48,9 +49,6 @@ export function palette() {
   return known;
 }
 
-/** A level of a hue, as a style says it. @param level per cent */
-export const mixed = (hue: string, level: number) => `color-mix(in oklab, var(--${hue}) ${level}%, var(--surface))`;
-
 function readPalette(): Palette {
   const probe = h("span", { hidden: true });
   document.body.append(probe);
@@ -58,13 +56,13 @@ function readPalette(): Palette {
     probe.style.color = colour;
     return getComputedStyle(probe).color;
   };
+  const mixed = (hue: string, level: number) => `color-mix(in oklab, var(--${hue}) ${level}%, var(--surface))`;
   const scale = (hue: string) => Array.from({ length: LEVELS }, (_, i) => resolved(mixed(hue, i)));
   const [surface, ink, ground, line] = ["surface", "ink", "bg", "hatch"].map((name) => resolved(`var(--${name})`));
-  const pixels = asPixels([...scale("accent"), ...scale("negative"), ground, line]);
+  const pixels = asPixels([...scale("accent"), ...scale("negative"), line]);
   probe.remove();
-  const levels = pixels.slice(0, 2 * LEVELS);
-  const stripes = [...pixels.slice(2 * LEVELS)] as [number, number];
-  return { isDark: isDark(), levels, surface, ink, ground, line, stripes, hatch: hatchTile(ground, line) };
+  const [levels, masked] = [pixels.slice(0, 2 * LEVELS), pixels[2 * LEVELS]];
+  return { isDark: isDark(), levels, masked, surface, ink, hatch: hatchTile(ground, line) };
 }
 
 /** Colours as a canvas holds them. */
@@ -77,9 +75,9 @@ function asPixels(colours: string[]) {
   return new Uint32Array(context.getImageData(0, 0, colours.length, 1).data.buffer);
 }
 
-/** Two lines of masked cells, as a tile that is as sharp as the screen. */
+/** A tile of the hatching of masked cells. */
 function hatchTile(ground: string, line: string) {
-  const side = Math.round(HATCH * devicePixelRatio);
+  const side = HATCH * FINE;
   const tile = h("canvas", { width: side, height: side });
   const context = contextOf(tile);
   context.fillStyle = ground;
@@ -105,14 +103,6 @@ type Grid = {
   difference: number | undefined;
 };
 
-const masks: WeakMap<boolean[][], Uint8Array> = new WeakMap(); // of the maps of a kind, which have one
-
-function maskOf(allowed: boolean[][]) {
-  const known = masks.get(allowed) ?? Uint8Array.from(allowed.flat(), Number);
-  masks.set(allowed, known);
-  return known;
-}
-
 export function gridOf(
   { heads, queries, keys, values, allowed, difference }: AttentionMaps,
   layer: number,
@@ -122,7 +112,9 @@ export function gridOf(
   const start = map * across * down;
   const end = start + across * down;
   const weights = values instanceof Float32Array ? values.subarray(start, end) : values.slice(start, end);
-  return { across, down, weights, open: maskOf(allowed), difference: difference?.[map] };
+  const open = new Uint8Array(across * down);
+  for (let i = 0; i < open.length; i++) open[i] = Number(allowed[Math.floor(i / across)][i % across]);
+  return { across, down, weights, open, difference: difference?.[map] };
 }
 
 /**
@@ -130,6 +122,7 @@ export function gridOf(
  * @param merged cells across and down
  */
 export function mergedCells(grid: Grid, merged: number): Grid {
+  if (merged === 1) return grid;
   const [across, down] = [Math.ceil(grid.across / merged), Math.ceil(grid.down / merged)];
   const weights = new Float32Array(across * down);
   const open = new Uint8Array(across * down);
@@ -147,14 +140,12 @@ export function mergedCells(grid: Grid, merged: number): Grid {
 
 /** The colour of every cell, row by row. @param levels of a palette @param masked the colour of a masked cell */
 export function cellColours(
-  { across, down, weights, open, difference }: Grid,
+  { weights, open, difference }: { weights: ArrayLike<number>; open: ArrayLike<unknown>; difference?: number },
   levels: Uint32Array,
-  masked: (query: number, key: number) => number,
+  masked: number,
 ) {
-  const colours = new Uint32Array(across * down);
-  for (let query = 0, i = 0; query < down; query++)
-    for (let key = 0; key < across; key++, i++)
-      colours[i] = open[i] ? levels[colourIndex(weights[i], difference)] : masked(query, key);
+  const colours = new Uint32Array(weights.length);
+  for (let i = 0; i < weights.length; i++) colours[i] = open[i] ? levels[colourIndex(weights[i], difference)] : masked;
   return colours;
 }
 
@@ -186,146 +177,153 @@ function putColours(canvas: HTMLCanvasElement, colours: Uint32Array) {
   contextOf(canvas).putImageData(new ImageData(data, canvas.width, canvas.height), 0, 0);
 }
 
+type Box = { x: number; y: number; width: number; height: number };
+
 /**
  * Paint a head's map: the colours of its weights, masked cells hatched, and a ring around every gold link where the
- * alignment is laid over it. Call it again after a change of theme: see `keepPainted`.
- * @param place px of the context
+ * alignment is laid over it. Where a pixel is several cells, it has the largest of their weights: their mean would hide
+ * a head that attends to one word of a hundred.
+ * @param box px of the context
  */
-export function paintMap(
-  context: CanvasRenderingContext2D,
-  run: DrawnRun,
-  kind: Kind,
-  layer: number,
-  head: number,
-  {
-    x = 0,
-    y = 0,
-    cellWidth,
-    cellHeight = cellWidth,
-  }: { x?: number; y?: number; cellWidth: number; cellHeight?: number },
-) {
+export function paintMap(context: CanvasRenderingContext2D, { run, kind, layer, head }: Shown, box: Box) {
+  const { x, y, width, height } = box;
   const maps = run.attention[kind];
-  const { levels, surface, hatch } = palette();
-  const [across, down] = [maps.keys.length, maps.queries.length];
-  const [width, height] = [across * cellWidth, down * cellHeight];
-  const { a: wide, d: high } = context.getTransform(); // pixels a px
+  const { levels, hatch } = palette();
+  const { a: pixels } = context.getTransform();
+  const merged = Math.ceil(Math.max(1, maps.keys.length / width / pixels, maps.queries.length / height / pixels));
+  const grid = mergedCells(gridOf(maps, layer, head), merged);
   context.save();
-  const grid = gridOf(maps, layer, head);
+  context.beginPath();
+  context.rect(x, y, width, height);
+  context.clip();
   if (grid.open.includes(0)) {
     const pattern = context.createPattern(hatch, "repeat") as CanvasPattern;
-    pattern.setTransform(new DOMMatrix().scale(1 / wide, 1 / high));
+    pattern.setTransform(new DOMMatrix().scale(1 / FINE));
     context.fillStyle = pattern;
     context.fillRect(x, y, width, height);
   }
-  context.imageSmoothingEnabled = Math.min(cellWidth * wide, cellHeight * high) < 1;
-  const colours = cellColours(grid, levels, () => 0);
-  const image = cellImage(colours, across, down);
-  context.drawImage(image, x, y, width, height);
-  context.fillStyle = surface;
-  const sharp = (at: number, pixels: number) => Math.round(at * pixels) / pixels;
+  context.imageSmoothingEnabled = false;
+  context.drawImage(cellImage(cellColours(grid, levels, 0), grid.across, grid.down), x, y, width, height);
+  cutGaps(context, grid, box, pixels);
+  context.restore();
+  if (state.gold && kind === "cross") paintGold(context, run, box);
+}
+
+/** Leave of a map its cells: gaps between them, and round corners. @param pixels a px */
+function cutGaps(context: CanvasRenderingContext2D, { across, down }: Grid, box: Box, pixels: number) {
+  const [cellWidth, cellHeight] = [box.width / across, box.height / down];
   const [beside, below] = [gapOf(cellWidth), gapOf(cellHeight)];
-  for (let i = 1; beside && i <= across; i++)
-    context.fillRect(sharp(x + i * cellWidth, wide) - beside, y, beside, height);
-  for (let i = 1; below && i <= down; i++) context.fillRect(x, sharp(y + i * cellHeight, high) - below, width, below);
-  if (state.gold && kind === "cross") paintGold(context, run, { x, y, cellWidth, cellHeight });
+  if (!beside && !below) return;
+  const sharp = (at: number) => Math.round(at * pixels) / pixels;
+  const edges = (start: number, cell: number, count: number) =>
+    Array.from({ length: count + 1 }, (_, i) => sharp(start + i * cell));
+  const [columns, rows] = [edges(box.x, cellWidth, across), edges(box.y, cellHeight, down)];
+  const corner = beside && below ? Math.min(MAX_CORNER, cellWidth / 6, cellHeight / 6) : 0;
+  const outlines = new Path2D();
+  for (let row = 0; row < down; row++)
+    for (let column = 0; column < across; column++) {
+      const [left, top] = [columns[column], rows[row]];
+      outlines.roundRect(left, top, columns[column + 1] - left - beside, rows[row + 1] - top - below, corner);
+    }
+  context.globalCompositeOperation = "destination-in";
+  context.fill(outlines);
+}
+
+function paintGold(context: CanvasRenderingContext2D, run: DrawnRun, { x, y, width, height }: Box) {
+  const { queries, keys } = run.attention.cross;
+  const { ink, surface } = palette();
+  const [cellWidth, cellHeight] = [width / keys.length, height / queries.length];
+  const isRing = Math.min(cellWidth, cellHeight) >= RING_FROM;
+  const inset = Math.min(cellWidth, cellHeight) < 2 ? 0 : 0.25; // of a dot's cell
+  const ring = [cellWidth - 3 - gapOf(cellWidth), cellHeight - 3 - gapOf(cellHeight)];
+  const stroke = (left: number, top: number, colour: string, lineWidth: number, dash: number[]) => {
+    context.setLineDash(dash);
+    Object.assign(context, { strokeStyle: colour, lineWidth });
+    context.strokeRect(left + 1.5, top + 1.5, ring[0], ring[1]);
+  };
+  context.save();
+  for (let query = 0; query < queries.length; query++)
+    for (let key = 0; key < keys.length; key++) {
+      const link = goldLink(query, key, run);
+      if (!link) continue;
+      const [left, top] = [x + key * cellWidth, y + query * cellHeight];
+      if (isRing) {
+        stroke(left, top, surface, 4, []);
+        stroke(left, top, ink, 2, link === "possible" ? [4, 3] : []);
+      } else {
+        const size = [(1 - 2 * inset) * cellWidth, (1 - 2 * inset) * cellHeight];
+        context.fillStyle = ink;
+        context.globalAlpha = link === "possible" ? 0.6 : 1;
+        context.fillRect(left + inset * cellWidth, top + inset * cellHeight, size[0], size[1]);
+      }
+    }
   context.restore();
 }
 
-function paintGold(
-  context: CanvasRenderingContext2D,
-  run: DrawnRun,
-  { x, y, cellWidth, cellHeight }: { x: number; y: number; cellWidth: number; cellHeight: number },
-) {
-  const { queries, keys } = run.attention.cross;
-  const { ink, surface } = palette();
-  const cell = Math.min(cellWidth, cellHeight);
-  queries.forEach((_, query) => {
-    keys.forEach((_, key) => {
-      const link = goldLink(query, key, run);
-      if (!link) return;
-      const [left, top] = [x + key * cellWidth, y + query * cellHeight];
-      if (cell < RING_FROM) {
-        const inset = cell < 2 ? 0 : 0.25; // of the cell
-        context.fillStyle = ink;
-        context.fillRect(
-          left + inset * cellWidth,
-          top + inset * cellHeight,
-          (1 - 2 * inset) * cellWidth,
-          (1 - 2 * inset) * cellHeight,
-        );
-        return;
-      }
-      const size = [cellWidth - 3 - gapOf(cellWidth), cellHeight - 3 - gapOf(cellHeight)];
-      for (const [colour, width] of [
-        [surface, 4],
-        [ink, 2],
-      ] as [string, number][]) {
-        context.setLineDash(colour === ink && link === "possible" ? [4, 3] : []);
-        Object.assign(context, { strokeStyle: colour, lineWidth: width });
-        context.strokeRect(left + 1.5, top + 1.5, size[0], size[1]);
-      }
-    });
-  });
-}
+const FEW = 20; // words across or down a small map
+const MANY = 64;
 
-/**
- * A map without words, a pixel a cell: it is as large as its place. Of very many cells, several are one pixel, which
- * has the colour of the largest.
- */
-export function paintedThumbnail(run: DrawnRun, kind: Kind, layer: number, head: number) {
-  const maps = run.attention[kind];
-  const { queries, keys } = maps;
-  const merged = Math.ceil(Math.max(queries.length, keys.length) / MAX_THUMBNAIL);
-  const [width, height] = [keys, queries].map((words) => Math.ceil(words.length / merged));
-  const canvas = h("canvas", { class: "painted", width, height, "aria-hidden": "true" });
-  keepPainted(canvas, () => {
-    const { levels, stripes } = palette();
-    const masked = (query: number, key: number) => stripes[(query + key) % STRIPE ? 0 : 1];
-    const grid = gridOf(maps, layer, head);
-    putColours(canvas, cellColours(merged > 1 ? mergedCells(grid, merged) : grid, levels, masked));
-    const cell = 1 / merged;
-    const place = { x: 0, y: 0, cellWidth: cell, cellHeight: cell };
-    if (state.gold && kind === "cross") paintGold(contextOf(canvas), run, place);
-  });
+/** A map without words, whose place says how large it is. */
+export function thumbnail(kind: Kind, layer: number, head: number, run: DrawnRun = state.run) {
+  const { queries, keys } = run.attention[kind];
+  const most = Math.max(queries.length, keys.length);
+  const cell = most > MANY ? MANY / most / FINE : most > FEW ? 2 : 8; // px
+  const box = { x: 0, y: 0, width: keys.length * cell, height: queries.length * cell };
+  const { canvas } = paintedCanvas(box.width, box.height, (context) =>
+    paintMap(context, { run, kind, layer, head }, box),
+  );
+  canvas.setAttribute("aria-hidden", "true");
   return canvas;
 }
 
 /**
- * A thumbnail as an image, in the colours of paper: as drawings, all heads of a long sentence would take tens of
- * megabytes.
+ * Show in small maps what each head attends to from a word, or from where it is attended to: a strip of these weights,
+ * while one style, which all maps inherit, veils the rest of them. Of no word (null), the whole maps.
+ * @param shown `weights` of every map, and where the mask is `open`; `count`: words of the word's axis
  */
-export function printedThumbnail(run: DrawnRun, kind: Kind, layer: number, head: number) {
-  const { classList } = document.body;
-  const isDark = classList.contains("dark");
-  classList.remove("dark"); // until the end of this function: no frame is drawn meanwhile
-  const src = paintedThumbnail(run, kind, layer, head).toDataURL();
-  classList.toggle("dark", isDark);
-  return h("img", { class: "painted", src, alt: "" });
-}
-
-/** Weights as a strip of colours, as wide as its place. */
-export function weightStrip(weights: ArrayLike<number>, open: boolean[]) {
-  const strip = h("canvas", { class: "painted strip", width: weights.length, height: 1, "aria-hidden": "true" });
-  paintStrip(strip, weights, open);
-  return strip;
-}
-
-export function paintStrip(strip: HTMLCanvasElement, weights: ArrayLike<number>, open: boolean[]) {
-  const { levels, stripes } = palette();
-  const colour = (weight: number, i: number) => (open[i] ? levels[colourIndex(weight)] : stripes[1]);
-  putColours(strip, Uint32Array.from(weights, colour));
+export function pointInMaps(
+  grid: HTMLElement,
+  maps: Element[],
+  word: Word | null,
+  { weights, open, count }: { weights: number[][]; open: boolean[]; count: number },
+) {
+  grid.classList.toggle("pointed", word !== null);
+  maps.forEach((map, i) => {
+    const strip =
+      map.querySelector<HTMLCanvasElement>(".strip") ?? h("canvas", { class: "strip", "aria-hidden": "true" });
+    strip.hidden = !word;
+    if (!word) return;
+    Object.assign(strip, { width: open.length, height: 1 });
+    putColours(strip, cellColours({ weights: weights[i], open }, palette().levels, palette().masked));
+    map.append(strip);
+  });
+  if (!word) return;
+  grid.style.setProperty("--way", word.axis === "query" ? "to bottom" : "to right");
+  grid.style.setProperty("--from", `${(100 * word.index) / count}%`);
+  grid.style.setProperty("--to", `${(100 * (word.index + 1)) / count}%`);
 }
 
 const canvases: Set<WeakRef<HTMLCanvasElement>> = new Set();
 let isWatchingTheme = false;
 
-/** Paint a canvas now, and again whenever the theme changes. */
-export function keepPainted(canvas: HTMLCanvasElement, paint: () => void) {
+/** A canvas of this size in px, painted now and whenever the theme changes. */
+export function paintedCanvas(width: number, height: number, paint: (context: CanvasRenderingContext2D) => void) {
+  const most = (pixels: number) => Math.sqrt(pixels / (width * height));
+  const pixels = Math.min(Math.max(devicePixelRatio, Math.min(FINE, most(MAX_FINE))), most(MAX_PIXELS));
+  const size = { width: Math.ceil(width * pixels), height: Math.ceil(height * pixels) };
+  const canvas = h("canvas", { class: "painted", ...size });
+  const context = contextOf(canvas);
+  context.scale(size.width / width, size.height / height);
+  const repaint = () => {
+    context.clearRect(0, 0, width, height);
+    paint(context);
+  };
   canvases.add(new WeakRef(canvas));
-  canvas.addEventListener("theme", paint);
+  canvas.addEventListener("theme", repaint);
   if (!isWatchingTheme) onThemeChange(repaintAll);
   isWatchingTheme = true;
-  paint();
+  repaint();
+  return { canvas, repaint };
 }
 
 function repaintAll() {
@@ -334,17 +332,4 @@ function repaintAll() {
     if (canvas) canvas.dispatchEvent(new Event("theme"));
     else canvases.delete(each);
   }
-}
-
-/**
- * A canvas of this size, sharp unless it would take too much memory, and its context in px of the page.
- * @param height px of the page
- */
-export function sharpCanvas(width: number, height: number) {
-  const pixels = Math.min(devicePixelRatio, Math.sqrt(MAX_PIXELS / (width * height)));
-  const size = { width: Math.ceil(width * pixels), height: Math.ceil(height * pixels) };
-  const canvas = h("canvas", { class: "painted", ...size, style: `width: ${width}px; height: ${height}px` });
-  const context = contextOf(canvas);
-  context.scale(size.width / width, size.height / height);
-  return { canvas, context };
 }

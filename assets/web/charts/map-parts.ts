@@ -5,7 +5,6 @@ import { t } from "../state/i18n.ts";
 import { attentionRow, attentionWeight, goldLink, state } from "../state/state.ts";
 import { isSpecial, svg, textWidth } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
-import { strength } from "./map-canvas.ts";
 
 /** A cell of a map: whose tokens it joins, whether the mask is open there, and how the gold alignment links them. */
 export type Cell = {
@@ -32,8 +31,11 @@ export type DrawnMap = {
   reveal: (query: number, key: number) => void;
   /** Whether the cells of a long sentence's map can still be enlarged; null for another map. */
   zoomRange: { canGrow: boolean } | null;
-  /** Where in the window the cell is that an arrow key leads to from another one (null: from the first). */
-  cellByKey?: (key: string, from: Cell | null) => { target: Element; clientX: number; clientY: number } | null;
+  /**
+   * Where in the window the cell is that an arrow key leads to from another one (null: from the first); of a long
+   * sentence.
+   */
+  cellByKey: (key: string, from: Cell | null) => { target: Element; clientX: number; clientY: number } | null;
 };
 
 /** A word beside a map. */
@@ -42,17 +44,8 @@ export type Word = { axis: "query" | "key"; index: number };
 export const ARROW = " → "; // between what a row reads and what it predicts
 const MAX_LETTERS = 12; // of a word beside a long sentence's map
 export const NARROW = 480; // px a map: in less, what a row predicts stands below what it reads
-export const MAX_ROW = 56; // px
-export const VALUES_FROM = 28; // px a cell, so that a number fits
-
-/** px of the numbers in cells, which take up to this share of them. @param cell px */
-export const digitSize =
-  (cell: number, type: number) =>
-  (share = 0.37) =>
-    Math.min(13 * type, cell * share);
-
-export const hue = (value: number, difference?: number) =>
-  `${value < 0 ? "less" : "more"}-${Math.round(strength(value, difference))}`;
+export const FIT_FROM = 15; // words of an axis from which a drawing fits its place, however small its parts are
+export const MANY_CELLS = 400; // from which a map is that of a long sentence
 
 /**
  * The text colour with a contrast of at least 4.5 : 1 on this share of a hue: black on faint and half in the light
@@ -127,12 +120,20 @@ export const predictions = (kind: Kind, { attention, output }: DrawnRun): (strin
  * The lines of rows' labels: what each row reads and, where it is known, what it predicts.
  * @param isNarrow in two lines
  */
-export const labelTexts = (queries: string[], predicted: (string | undefined)[], isNarrow: boolean) =>
+const labelTexts = (queries: string[], predicted: (string | undefined)[], isNarrow: boolean) =>
   queries.flatMap((read, i) => {
     const output = predicted[i];
     if (!output) return [read];
     return isNarrow ? [read, ARROW.trimStart() + output] : [read + ARROW + output];
   });
+
+/** The words beside a drawing; those of a long sentence are shortened, and in a narrow place say less. */
+export function shownWords(run: DrawnRun, kind: Kind, isLong: boolean, isNarrow: boolean) {
+  const name = isLong ? shortened : (token: string) => token;
+  const [queries, keys] = [run.attention[kind].queries.map(name), run.attention[kind].keys.map(name)];
+  const predicted = predictions(kind, run).map((token) => (isLong && isNarrow ? undefined : token && name(token)));
+  return { queries, keys, predicted, names: labelTexts(queries, predicted, isNarrow) };
+}
 
 /**
  * The words of a row, that end at x: what it reads and, where it is known, what it predicts.
@@ -211,16 +212,18 @@ export function scrolledTo(
 }
 
 /**
- * What every head attends to from a word, or from where it is attended to: the words of the other axis, whether the
- * mask is open there, and a head's weights. `count`: words of its own axis.
+ * What heads attend to from a word, or from where it is attended to: the words of the other axis, whether the mask is
+ * open there, and the weights of each head. `count`: words of its own axis.
+ * @param layers of the heads
  */
-export function weightsOfWord(kind: Kind, { axis, index }: Word) {
-  const { queries, keys, allowed } = state.run.attention[kind];
+export function weightsOfWord(kind: Kind, { axis, index }: Word, layers: number[]) {
+  const { heads, queries, keys, allowed } = state.run.attention[kind];
   const [count, words] = axis === "query" ? [queries.length, keys] : [keys.length, queries];
   const open = axis === "query" ? allowed[index] : allowed.map((row) => row[index]);
   const of = (layer: number, head: number) =>
     axis === "query"
       ? attentionRow(kind, layer, head, index)
       : queries.map((_, query) => attentionWeight(kind, layer, head, query, index));
-  return { count, words, open, of };
+  const weights = layers.flatMap((layer) => Array.from({ length: heads }, (_, head) => of(layer, head)));
+  return { count, words, open, weights };
 }

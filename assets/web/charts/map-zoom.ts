@@ -3,7 +3,7 @@
 import { t } from "../state/i18n.ts";
 import { h } from "../ui/dom.ts";
 import { button } from "../ui/parts.ts";
-import { nextZoom } from "./long-map.ts";
+import { nextZoom } from "./attention-map.ts";
 
 export function zoomControl(redraw: () => void) {
   let zoom = 1;

@@ -5,29 +5,10 @@
 
 import type { Kind, Stack } from "../api/types.ts";
 export type Box = { x: number; y: number; width: number; height: number };
-type Attention = {
-  kind: Kind;
-  box: Box;
-  caption: { x: number; y: number };
-  heads: Box[];
-  enters: number;
-  leaves: number;
-};
-/** `enters`, `leaves`: y on the stream */
-type FeedForward = { box: Box; enters: number; leaves: number };
-export type Layer = { layer: number; box: Box; label: Box; attention: Attention[]; feedForward: FeedForward };
-/** layers `from` to `to` */
-type Fold = { from: number; to: number; box: Box };
 /** `isStrip`: too many for words, a slim cell each */
 export type Tokens = { boxes: Box[]; box: Box; isStrip: boolean };
-export type Column = {
-  title: { x: number; y: number };
-  tokens: Tokens;
-  input: Box;
-  layers: Layer[];
-  fold: Fold | null;
-  stream: { x: number; width: number; top: number; bottom: number };
-};
+export type Column = ReturnType<typeof drawColumn>;
+export type Layer = ReturnType<typeof drawLayer> & { layer: number; box: Box; label: Box };
 export type Sizes = {
   layers: Record<Stack, number>;
   heads: Record<Kind, number>;
@@ -121,14 +102,11 @@ function wide(sizes: Sizes) {
   const isEven = layers.encoder === layers.decoder;
   const { bar, between, name } = lengths(sizes);
   const limit = Math.max(foot(decoder), room) - bar - between;
+  const heights = isEven ? decoder.layers.map(({ box }) => box.height) : []; // so that layers stand beside each other
   const encoder = largest((side, isCompact) => {
-    const drawn = drawColumn("encoder", sizes, { ...place, x: 0, side, isCompact });
-    const fits = isEven
-      ? drawn.layers.every(({ box }, i) => box.height <= decoder.layers[i].box.height)
-      : foot(drawn) <= limit;
-    return [drawn, fits];
+    const drawn = drawColumn("encoder", sizes, { ...place, x: 0, side, isCompact, heights });
+    return [drawn, foot(drawn) < (isEven ? foot(decoder) + 0.5 : limit)];
   }, sizes);
-  if (isEven) spread(encoder, decoder);
   const memory = memoryBox(encoder, sizes);
   const busX = column + bus * 0.4;
   const bottom = Math.max(foot(decoder), memory.y + memory.height);
@@ -175,7 +153,8 @@ const foot = ({ stream }: Column) => stream.bottom;
 /**
  * One stack, from its tokens down. The decoder is the encoder's mirror image: its stream runs on the right, so that the
  * encoder's output comes to its sublayers from the left.
- * @param place `side`: px of a map; `lines`: px of the tokens; `isCompact`: the maps give way to the names beside them
+ * @param place `side`: px of a map; `lines`: px of the tokens; `isCompact`: the maps give way to the names beside them;
+ * `heights`: px that layers have at least
  */
 function drawColumn(
   stack: Stack,
@@ -187,8 +166,9 @@ function drawColumn(
     side,
     lines = 0,
     isCompact,
-  }: { x: number; y: number; width: number; side: number; lines?: number; isCompact?: boolean },
-): Column {
+    heights = [],
+  }: { x: number; y: number; width: number; side: number; lines?: number; isCompact?: boolean; heights?: number[] },
+) {
   const { type, layers: counts, isUnfolded } = sizes;
   const { pad, between, label, branch, bar, title, arrow, gap } = lengths(sizes);
   const isMirrored = stack === "decoder";
@@ -202,7 +182,7 @@ function drawColumn(
   const top = input.y + input.height;
   const folded = foldedLayers(counts[stack], isUnfolded);
   const layers: Layer[] = [];
-  let fold: Fold | null = null;
+  let fold = null as { from: number; to: number; box: Box } | null;
   let at = top + arrow;
   for (let layer = 0; layer < counts[stack]; layer++) {
     if (folded && layer === folded.from) {
@@ -210,10 +190,12 @@ function drawColumn(
       at += bar + between;
     }
     if (folded && layer >= folded.from && layer <= folded.to) continue;
-    const drawn = drawLayer(stack, sizes, region, at, { side, isCompact });
+    const { height } = drawLayer(stack, sizes, region, at, { side, isCompact });
+    const spare = Math.max(0, (heights[layers.length] ?? 0) - height);
+    const drawn = drawLayer(stack, sizes, region, at, { side, isCompact, spare });
     const box = { x, y: at, width, height: drawn.height };
     const labelX = isMirrored ? x + width - label : x;
-    layers.push({ layer, box, label: { ...box, x: labelX, width: label }, ...drawn.parts });
+    layers.push({ ...drawn, layer, box, label: { ...box, x: labelX, width: label } });
     at += drawn.height + between;
   }
   const stream = { x: streamX, width: lanes, top, bottom: at - between + arrow };
@@ -225,11 +207,11 @@ function drawLayer(
   sizes: Sizes,
   region: { x: number; width: number },
   y: number,
-  { side, isCompact }: { side: number; isCompact?: boolean },
+  { side, isCompact, spare = 0 }: { side: number; isCompact?: boolean; spare?: number },
 ) {
   const { heads, caption, type } = sizes;
   const { pad, gap, caption: line, feedForward: low, between } = lengths(sizes);
-  let at = y + pad;
+  let at = y + pad + spare / 3;
   const attention = ((stack === "encoder" ? ["encoder"] : ["decoder", "cross"]) as Kind[]).map((kind) => {
     const perLine = Math.min(heads[kind], Math.floor((region.width + gap) / (MIN_SIDE * type + gap)));
     const lines = Math.ceil(heads[kind] / perLine);
@@ -251,35 +233,14 @@ function drawLayer(
     at += box.height + between;
     return { kind, box, caption: isBeside ? beside : above, heads: boxes, ...ends({ ...box, y: top, height }) };
   });
+  at += spare / 3;
   const box = { ...region, y: at, height: low };
   const feedForward = { box, enters: at + 0.25 * low, leaves: at + 0.85 * low };
-  return { parts: { attention, feedForward }, height: at + low + pad - y };
+  return { attention, feedForward, height: at + low + pad + spare / 3 - y };
 }
 
 /** Where a sublayer reads the stream, and where what it adds comes back. */
 const ends = ({ y, height }: Box) => ({ enters: y + 0.2 * height, leaves: y + 0.85 * height });
-
-/** Let the layers of two stacks of equally many stand beside each other. */
-function spread(short: Column, long: Column) {
-  const move = (place: { y: number }, by: number) => {
-    place.y += by;
-  };
-  short.layers.forEach(({ box, label, attention, feedForward }, i) => {
-    const beside = long.layers[i].box;
-    const [by, more] = [beside.y - box.y, beside.height - box.height];
-    for (const each of [box, label]) Object.assign(each, { y: beside.y, height: beside.height });
-    for (const each of attention) {
-      for (const part of [each.box, each.caption, ...each.heads]) move(part, by + more / 3);
-      each.enters += by + more / 3;
-      each.leaves += by + more / 3;
-    }
-    move(feedForward.box, by + (2 * more) / 3);
-    feedForward.enters += by + (2 * more) / 3;
-    feedForward.leaves += by + (2 * more) / 3;
-  });
-  if (short.fold && long.fold) short.fold.box.y = long.fold.box.y;
-  short.stream.bottom = long.stream.bottom;
-}
 
 function drawTokens(words: number[], { x, y, width }: { x: number; y: number; width: number }, sizes: Sizes): Tokens {
   const { chip, gap } = lengths(sizes);

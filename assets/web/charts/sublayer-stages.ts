@@ -2,14 +2,13 @@
 
 import type { Child } from "../api/types.ts";
 import { isPresenting } from "../state/address.ts";
-import { formatPercent, nodes, t } from "../state/i18n.ts";
+import { formatPercent, hasText, nodes, t } from "../state/i18n.ts";
 import type { Sublayer } from "../state/server-cache.ts";
 import { h, scrollBox, setChildren, word } from "../ui/dom.ts";
 import { pictureButtons } from "../ui/export.ts";
 import { formulas } from "../ui/formula.ts";
 import { attentionColumns, commonDigits, dot, fixed, mean, variance } from "../ui/numbers.ts";
 import { button, link, rowHeading, table } from "../ui/parts.ts";
-import { explainCell } from "./arithmetic.ts";
 import { areMany, keyName, orderKeys } from "./key-order.ts";
 import {
   activationFloor,
@@ -31,44 +30,48 @@ const FEW = 5; // keys, and as many values, that a room can read on one screen
 
 export const STAGES: Stage[] = ["qkv", "scores", "values", "concat", "residual", "ffn", "ffn_residual"];
 
-const FORMULAS: Record<Stage, string> = {
+/** The formula of each stage, and of what a run can make of it: see `variants`. */
+const FORMULAS: Record<string, string> = {
   qkv: "q = x W^Q + b^Q    K = X W^K + b^K    V = X W^V + b^V",
+  qkv_first: "x̂ = LayerNorm(x)    q = x̂ W^Q + b^Q    K = X̂ W^K + b^K    V = X̂ W^V + b^V",
+  qkv_first_cross: "x̂ = LayerNorm(x)    q = x̂ W^Q + b^Q    K = X W^K + b^K    V = X W^V + b^V", // X of the encoder
   scores: "w = softmax(q K^T ÷ √d_k)",
+  scores_heated: "w = softmax(q K^T ÷ √d_k ÷ τ),  τ = ",
   values: "z = Σ_j w_j v_j",
+  values_ablated: "z = 0",
   concat: "o = [z_1 … z_h] W^O + b^O",
   residual: "y = LayerNorm(x + o)",
+  residual_dropped: "y = LayerNorm(o)",
+  residual_first: "x̂ = LayerNorm(x),  o = Attention(x̂),  y = x + o",
+  residual_dropped_first: "x̂ = LayerNorm(x),  o = Attention(x̂),  y = o",
   ffn: "FFN(y) = max(0, y W_1 + b_1) W_2 + b_2",
+  ffn_first: "ŷ = LayerNorm(y),  FFN(ŷ) = max(0, ŷ W_1 + b_1) W_2 + b_2",
   ffn_residual: "LayerNorm(y + FFN(y))",
+  ffn_residual_dropped: "LayerNorm(FFN(y))",
+  ffn_residual_first: "ŷ = LayerNorm(y),  y + FFN(ŷ)",
+  ffn_residual_dropped_first: "ŷ = LayerNorm(y),  FFN(ŷ)",
 };
 
 /**
- * A pre-norm network: a sublayer reads the LayerNorm of the stream, x̂ or ŷ, and is added to the stream as it is.
+ * What this run makes of a stage, as its formulas and texts are called, the most special first. Pre-norm (`first`): a
+ * sublayer reads the LayerNorm of the stream, x̂ or ŷ, and is added to the stream as it is.
  */
-const NORM_FIRST: Partial<Record<Stage, string>> = {
-  qkv: "x̂ = LayerNorm(x)    q = x̂ W^Q + b^Q    K = X̂ W^K + b^K    V = X̂ W^V + b^V",
-  residual: "x̂ = LayerNorm(x),  o = Attention(x̂),  y = x + o",
-  ffn: "ŷ = LayerNorm(y),  FFN(ŷ) = max(0, ŷ W_1 + b_1) W_2 + b_2",
-  ffn_residual: "ŷ = LayerNorm(y),  y + FFN(ŷ)",
-};
-// X is the output of the encoder.
-const CROSS_FIRST = { qkv: "x̂ = LayerNorm(x)    q = x̂ W^Q + b^Q    K = X W^K + b^K    V = X W^V + b^V" };
-
-/** A run in which the residual connection around a sublayer was dropped. */
-const DROPPED: Partial<Record<Stage, string>> = { residual: "y = LayerNorm(o)", ffn_residual: "LayerNorm(FFN(y))" };
-const DROPPED_FIRST: Partial<Record<Stage, string>> = {
-  residual: "x̂ = LayerNorm(x),  o = Attention(x̂),  y = o",
-  ffn_residual: "ŷ = LayerNorm(y),  FFN(ŷ)",
-};
-
-/** Stages that have another text in a pre-norm network, or in a layer of one head: [title, text]. */
-const TEXT_NORM_FIRST: Partial<Record<Stage, [string, string]>> = {
-  residual: ["inside.residual_first", "inside.residual_first.about"],
-  ffn: ["inside.ffn", "inside.ffn_first.about"],
-  ffn_residual: ["inside.ffn_residual_first", "inside.ffn_residual_first.about"],
-};
-const TEXT_ONLY_HEAD: Partial<Record<Stage, [string, string]>> = {
-  concat: ["inside.concat_alone", "inside.concat_alone.about"],
-};
+function variants(stage: Stage, view: SublayerView) {
+  const { norm_first: isFirst } = view.data;
+  const part = { residual: "", ffn_residual: "ff_" }[stage as string] as Part | undefined;
+  const isDropped = part !== undefined && residualIsDropped(view, part);
+  const endings: [string, boolean][] = [
+    ["_dropped_first", isDropped && isFirst],
+    ["_dropped", isDropped],
+    ["_heated", temperatureIn(view) !== 1],
+    ["_ablated", headIsAblated(view)],
+    ["_first_cross", isFirst && view.kind === "cross"],
+    ["_first", isFirst],
+    ["_alone", headCount(view) === 1],
+    ["", true],
+  ];
+  return endings.flatMap(([ending, holds]) => (holds ? [`${stage}${ending}`] : []));
+}
 
 /** A formula in the notation of ui/formula.ts, and the shapes on the way through it. */
 export const formulaRow = (text: string, shapes: Child) =>
@@ -87,21 +90,11 @@ export function stageHeadline(stage: Stage, view: SublayerView) {
 
 /** The formula of a stage, as this run computed it. */
 function stageFormula(stage: Stage, view: SublayerView) {
-  const { data, kind } = view;
-  const temperature = temperatureIn(view);
-  if (stage === "scores" && temperature !== 1) return `w = softmax(q K^T ÷ √d_k ÷ τ),  τ = ${temperature}`;
-  if (stage === "values" && headIsAblated(view)) return "z = 0";
-  const dropped = isDropped(stage, view) && (data.norm_first ? DROPPED_FIRST : DROPPED)[stage];
-  if (dropped) return dropped;
-  const first = data.norm_first && { ...NORM_FIRST, ...(kind === "cross" ? CROSS_FIRST : {}) };
-  const formula = { ...FORMULAS, ...first }[stage];
+  const name = variants(stage, view).find((each) => each in FORMULAS) as string;
   const { model } = view.run;
-  return model.activation === "relu" ? formula : formula.replace("max(0, ", `${activationName(model)}(`);
+  const unit = model.activation === "relu" ? "max(0, " : `${activationName(model)}(`;
+  return FORMULAS[name].replace("max(0, ", unit) + (name === "scores_heated" ? temperatureIn(view) : "");
 }
-
-/** Whether the stream that a stage adds to was dropped. */
-const isDropped = (stage: Stage, view: SublayerView) =>
-  (stage === "residual" && residualIsDropped(view, "")) || (stage === "ffn_residual" && residualIsDropped(view, "ff_"));
 
 /** The figure of a stage. */
 export const stageFigure = (stage: Stage, view: SublayerView) => [FIGURES[stage](view)].flat(2);
@@ -112,28 +105,21 @@ export const stageSection = (stage: Stage, view: SublayerView) =>
 
 /** The section of a stage: its heading, formula and text, and its figure. @param isDrawn false: without the figure */
 export function stageContent(stage: Stage, view: SublayerView, isDrawn: boolean = true) {
-  const { data, kind, layer, head } = view;
+  const { kind, layer, head } = view;
   const figure = h("div", { class: "stage-figure" }, isDrawn ? stageFigure(stage, view) : null);
-  const [title, about] = (data.norm_first && TEXT_NORM_FIRST[stage]) ||
-    (headCount(view) === 1 && TEXT_ONLY_HEAD[stage]) || [`inside.${stage}`, `inside.${stage}.about`];
+  const names = variants(stage, view);
+  const title = names.map((each) => `inside.${each}`).find(hasText) ?? "";
+  const about = names.map((each) => `inside.${each}.about`).find(hasText) ?? "";
   const { model } = view.run;
   const unit = { activation: activationName(model), floor: activationFloor(model) };
   const more = furtherTexts(stage, view).map((key) => [" ", t(key, unit)]);
   return [
     h("h3", {}, t(title)),
     stageHeadline(stage, view),
-    h("p", { class: "hint" }, nodes(textOfChange(stage, view) ?? about, textPlaces(view)), more),
+    h("p", { class: "hint" }, nodes(about, textPlaces(view)), more),
     figure,
     isDrawn ? pictureButtons(figure, () => `${kind}-layer-${layer + 1}-head-${head + 1}-${stage}`) : null,
   ];
-}
-
-/** The text of a stage where the run's changes changed it. */
-function textOfChange(stage: Stage, view: SublayerView) {
-  if (stage === "scores" && temperatureIn(view) !== 1) return "inside.scores_heated.about";
-  if (stage === "values" && headIsAblated(view)) return "inside.values_ablated.about";
-  if (!isDropped(stage, view)) return null;
-  return stage === "residual" ? "inside.residual_dropped.about" : "inside.ffn_residual_dropped.about";
 }
 
 /** Further texts of a stage. */
@@ -180,7 +166,7 @@ function stageShapes(stage: Stage, { arrays, head_dim: d, keys }: Sublayer) {
 /** Strips whose cells explain themselves. */
 const strips = (view: SublayerView, rows: Row[], options: StripOptions = {}) =>
   fluidPicture(
-    (width) => vectorStrips(rows, { width, choose: (name, i) => explainCell(view, name, i), ...options }),
+    (width) => vectorStrips(rows, { width, choose: (name, i) => view.explain(view, name, i), ...options }),
     view.signal,
     view.width,
   );
@@ -302,7 +288,7 @@ function scoreCell(view: SublayerView, name: string, key: number, text: string, 
   const data = { "data-name": name, "data-index": key, "data-value": exact };
   const explain = ({ currentTarget }: MouseEvent) => {
     chooseCell(currentTarget as Element);
-    explainCell(view, name, key);
+    view.explain(view, name, key);
   };
   return h("td", {}, button("cell", text, explain, data));
 }

@@ -1,12 +1,12 @@
 // A view of one head of a recorded attention sublayer, and what the run's changes did to it.
 
-import type { Child, Kind, Run } from "../api/types.ts";
+import type { Kind, Run } from "../api/types.ts";
 import { findChange, isAblated, temperatureOf } from "../state/changes.ts";
 import type { Sublayer } from "../state/server-cache.ts";
 import { fixed } from "../ui/numbers.ts";
 
 /**
- * One query of one head. `showArithmetic` shows the arithmetic of a cell; `columns` are those of the table of scores,
+ * One query of one head. `explain` shows the arithmetic of a cell; `columns` are those of the table of scores,
  * where it does not have all; `fold`: hidden units a line; `opened`: the lists of keys of which none is folded;
  * `width`: px of a figure, where it is known.
  */
@@ -18,7 +18,7 @@ export type SublayerView = {
   head: number;
   query: number;
   signal?: AbortSignal;
-  showArithmetic: (title: string, body: Child[]) => void;
+  explain: (view: SublayerView, name: string, i: number) => Promise<void>;
   columns?: string[];
   fold?: number;
   opened?: Set<string>;

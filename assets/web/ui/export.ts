@@ -33,7 +33,10 @@ const SHARP = 2; // pixels of the PNG a pixel of the page
 export function pictureButtons(figure: Element, name: () => string) {
   const saver = (format: "svg" | "png", make: (picture: SVGSVGElement) => Promise<Blob>) => {
     const title = t(`save.${format}`);
-    const save = async () => download(await make(elementToSvg(figure)), `${name()}.${format}`);
+    const save = async () => {
+      dispatchEvent(new Event("beforeprint")); // which draws what waits to be in sight
+      download(await make(elementToSvg(figure)), `${name()}.${format}`);
+    };
     return button("save", format.toUpperCase(), save, { title, "aria-label": title });
   };
   return h("span", { class: "saves" }, saver("svg", svgFile), saver("png", pngFile));
@@ -64,8 +67,7 @@ async function pngFile(picture: SVGSVGElement): Promise<Blob> {
 }
 
 /** Draw an element as it looks now as one SVG: its pictures, its boxes and every word where it stands. */
-function elementToSvg(element: Element) {
-  dispatchEvent(new Event("beforeprint")); // which draws what waits to be in sight
+export function elementToSvg(element: Element) {
   const place = element.closest(".scroll, .fluid"); // what sticks to its edges belongs to its beginning
   const scrolled = { left: place?.scrollLeft, top: place?.scrollTop };
   place?.scrollTo(0, 0);
@@ -75,8 +77,6 @@ function elementToSvg(element: Element) {
     height: Math.max(frame.height, element.scrollHeight),
   };
   const picture = svg("svg", { viewBox: `0 0 ${inner.width} ${inner.height}`, ...inner });
-  const hatch = document.querySelector("#hatch");
-  if (hatch instanceof SVGElement) picture.append(painted(hatch));
   // The theme's own ground, so that its type can be read.
   picture.append(svg("rect", { ...inner, fill: getComputedStyle(element).getPropertyValue("--surface").trim() }));
   addElement(element, picture, frame);
@@ -92,13 +92,18 @@ function addElement(element: Element, picture: SVGSVGElement, frame: DOMRect) {
   const at = { x: box.x - frame.x, y: box.y - frame.y, width: box.width, height: box.height };
   if (element instanceof SVGElement) {
     const copy = painted(element);
-    for (const [name, value] of Object.entries(at)) copy.setAttribute(name, String(value));
+    for (const [name, value] of Object.entries({ ...at, overflow: style.overflow }))
+      copy.setAttribute(name, String(value));
     picture.append(copy);
     return;
   }
   if (element instanceof HTMLCanvasElement) {
-    const pixelated = { style: `image-rendering: ${style.imageRendering}`, preserveAspectRatio: "none" };
-    picture.append(svg("image", { ...at, ...pixelated, href: element.toDataURL() }));
+    const look = {
+      style: `image-rendering: ${style.imageRendering}`,
+      preserveAspectRatio: "none",
+      opacity: style.opacity,
+    };
+    picture.append(svg("image", { ...at, ...look, href: element.toDataURL() }));
     return;
   }
   const line = parseFloat(style.borderTopWidth);

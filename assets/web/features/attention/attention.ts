@@ -9,20 +9,19 @@ import {
   describeRow,
   heatmap,
   mapHeading,
-  markRow,
   paddingMasked,
-  thumbnail,
-  weightTable,
+  reveal,
+  strongestKey,
 } from "../../charts/attention-map.ts";
-import { reveal, strongestKey } from "../../charts/long-map.ts";
-import { weightStrip } from "../../charts/map-canvas.ts";
+import { pointInMaps, thumbnail } from "../../charts/map-canvas.ts";
 import { type DrawnMap, type Word, weightsOfWord } from "../../charts/map-parts.ts";
 import { zoomControl } from "../../charts/map-zoom.ts";
+import { weightTable } from "../../charts/weight-table.ts";
 import { isPresenting } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
 import { formatPercent, joinSentences, t } from "../../state/i18n.ts";
 import { argmax, attentionRow, SIDES, state, subscribe, update } from "../../state/state.ts";
-import { h, isSpecial, namedChoice, scrollBox } from "../../ui/dom.ts";
+import { h, isSpecial, namedChoice, scrollBox, setChildren } from "../../ui/dom.ts";
 import { pictureButtons, pictureFrame } from "../../ui/export.ts";
 import { button, changeDetector, closest, headPicker, isOpen, kindPicker, onResize } from "../../ui/parts.ts";
 import { markHead, markWords, modelView } from "./model-view.ts";
@@ -47,7 +46,7 @@ export function mount({ element, signal }: View) {
     drawings.element.querySelector<HTMLElement>("[value=heatmap]")?.focus();
   };
   const large = largeMap(open, draw, signal);
-  const small = headGrid(signal);
+  const small = headGrid();
   large.onPointedWord(small.point);
   let width = 0; // of the large map; 0 until its tab has been open
   let isBehind = false; // something has changed while its tab was closed, where nothing can be scrolled to
@@ -66,7 +65,6 @@ export function mount({ element, signal }: View) {
     small.element.hidden = drawing === "all";
     small.draw(head);
     if (!width) return;
-    small.drawAhead();
     const row = kind === "encoder" ? null : step;
     const shown = row ?? highestRow();
     const drawn = large.draw(width, isAligned && gold, shown);
@@ -211,15 +209,27 @@ function headingOf(run: Run, kind: Kind) {
   return mapHeading(kind, layers - 1, heads - 1, "attention.axes_all", { layers, heads });
 }
 
+/** Mark the words of a row, or of a table the row, or none (null). */
+function markRow(picture: Element, query: number | null) {
+  for (const [name, rows] of [
+    ["now", picture.querySelectorAll("g[data-query]")],
+    ["marked", picture.querySelectorAll("tbody tr")],
+  ] as const)
+    rows.forEach((each, i) => {
+      each.classList.toggle(name, i === query);
+    });
+}
+
 /** The row of a long sentence and its strongest word, in Lines or in the table. */
 function wordsOf(drawn: Element, row: number, key: number) {
   if (drawn.matches("table")) {
     const cell = drawn.querySelectorAll("tbody tr")[row]?.children[key + 1];
     const corner = drawn.querySelector("thead td")?.getBoundingClientRect();
-    return { parts: cell ? [cell] : [], inset: { left: corner?.width ?? 0, top: corner?.height ?? 0 } };
+    const parts = cell ? [cell.getBoundingClientRect()] : [];
+    return { parts, inset: { left: corner?.width ?? 0, top: corner?.height ?? 0 } };
   }
-  const parts = [`g[data-query="${row}"]`, `g[data-key="${key}"]`].flatMap((name) => [...drawn.querySelectorAll(name)]);
-  return { parts, inset: { left: 0, top: 0 } };
+  const words = drawn.querySelectorAll(`g[data-query="${row}"], g[data-key="${key}"]`);
+  return { parts: [...words].map((each) => each.getBoundingClientRect()), inset: { left: 0, top: 0 } };
 }
 
 /** The word that an event happened to. */
@@ -270,97 +280,52 @@ function lineControls(redraw: () => void) {
 }
 
 /** The maps of all heads of a layer. */
-function headGrid(signal: AbortSignal) {
+function headGrid() {
   const heading = h("h2");
   const grid = h("div", { class: "heads" });
   const about = h("p", { class: "hint" });
-  const isNewRun = changeDetector();
+  const isNewKind = changeDetector();
   const isNewLayer = changeDetector();
-  const thumbnails = thumbnailStore();
 
   function draw(chosen: number) {
     const { run, kind, layer, gold } = state;
-    const isNew = isNewRun(run, kind, gold);
-    if (isNew) {
-      thumbnails.clear();
-      grid.replaceChildren(...thumbnails.of(layer).map(headButton));
+    if (isNewKind(run, kind)) {
+      grid.replaceChildren(...Array.from({ length: run.attention[kind].heads }, (_, head) => headButton(head)));
       about.replaceChildren(...describeKind(run, kind));
     }
+    const buttons = [...grid.children];
     if (isNewLayer(run, kind, layer, gold)) {
       heading.textContent = t("attention.all_heads", { layer: layer + 1 });
-      if (!isNew) showLayer(layer);
+      buttons.forEach((each, head) => {
+        each.firstElementChild?.replaceChildren(thumbnail(kind, layer, head));
+      });
     }
-    [...grid.children].forEach((each, head) => {
+    buttons.forEach((each, head) => {
       each.setAttribute("aria-pressed", String(head === chosen));
-    });
-  }
-  function showLayer(layer: number) {
-    [...grid.querySelectorAll(".thumbnail")].forEach((place, head) => {
-      place.replaceChildren(thumbnails.of(layer)[head]);
     });
   }
   return {
     element: pictureFrame(grid, () => fileName("heads"), [heading, grid, about]),
     draw,
-    drawAhead: () => thumbnails.drawAhead(grid, signal),
     /** Show what every head attends to from a word, or to it; of none (null), the whole maps. */
     point(word: Word | null) {
-      for (const [head, each] of [...grid.children].entries()) pointInHead(each, head, word);
+      const { kind, layer } = state;
+      const { words, open, weights, count } = weightsOfWord(kind, word ?? { axis: "query", index: 0 }, [layer]);
+      const buttons = [...grid.children];
+      pointInMaps(grid, buttons, word, { weights, open, count });
+      for (const [head, each] of buttons.entries()) {
+        const at = argmax(weights[head]);
+        const strongest = { head: head + 1, word: words[at], share: formatPercent(weights[head][at]) };
+        const name = open.includes(true) ? t("attention.head_strongest", strongest) : `${head + 1}: ${t("masked")}`;
+        setChildren(each.children[1], word ? name : t("head_n", { head: head + 1 }));
+      }
     },
   };
 }
 
-/** The thumbnails that are built of this run and kind, by layer. */
-function thumbnailStore() {
-  const built: Map<number, Element[]> = new Map();
-  let isDrawingAhead = false;
-  const ofLayer = (layer: number) => {
-    const { heads } = state.run.attention[state.kind];
-    const drawn = built.get(layer) ?? Array.from({ length: heads }, (_, head) => thumbnail(state.kind, layer, head));
-    built.set(layer, drawn);
-    return drawn;
-  };
-  /** The other layers while the page has nothing else to do, one at a time. @param grid that shows them */
-  const drawAhead = (grid: Element, signal: AbortSignal) => {
-    if (isDrawingAhead || grid.querySelector("canvas.painted")) return;
-    isDrawingAhead = true;
-    const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 200)); // Safari has none
-    whenIdle(() => {
-      isDrawingAhead = false;
-      const { layers } = state.run.attention[state.kind];
-      const next = Array.from({ length: layers }, (_, layer) => layer).find((layer) => !built.has(layer));
-      if (next === undefined || signal.aborted) return;
-      ofLayer(next);
-      drawAhead(grid, signal);
-    });
-  };
-  return { of: ofLayer, clear: () => built.clear(), drawAhead };
-}
-
-function headButton(picture: Element, head: number) {
+function headButton(head: number) {
   const name = h("small", {}, t("head_n", { head: head + 1 }));
-  return button(null, [h("span", { class: "thumbnail" }, picture), name], () => update({ head }));
-}
-
-/** A head's weights from or to a word; without a word (null), the whole map. @param element of the head */
-function pointInHead(element: Element, head: number, word: Word | null) {
-  const [map, name] = element.children;
-  element.querySelector(".strip")?.remove();
-  element.classList.toggle("pointed", word !== null);
-  if (!word) {
-    name.textContent = t("head_n", { head: head + 1 });
-    return;
-  }
-  const { words, open, of, count } = weightsOfWord(state.kind, word);
-  const weights = of(state.layer, head);
-  const at = argmax(weights);
-  const edge = (i: number) => `${(100 * (word.index + i)) / count}%`;
-  const way = word.axis === "query" ? "to bottom" : "to right";
-  map.setAttribute("style", `--way: ${way}; --from: ${edge(0)}; --to: ${edge(1)}`);
-  name.textContent = open.includes(true)
-    ? t("attention.head_strongest", { head: head + 1, word: words[at], share: formatPercent(weights[at]) })
-    : `${head + 1}: ${t("masked")}`;
-  element.append(weightStrip(weights, open));
+  return button(null, [h("span", { class: "thumbnail" }), name], () => update({ head }));
 }
 
 /** Describe a kind of map, as far as that is true of this run. */

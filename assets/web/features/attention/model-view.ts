@@ -2,8 +2,7 @@
 // that is pointed at shows what every head attends to from it, or from where it is attended to.
 
 import type { Kind } from "../../api/types.ts";
-import { thumbnail } from "../../charts/attention-map.ts";
-import { paintStrip, weightStrip } from "../../charts/map-canvas.ts";
+import { pointInMaps, thumbnail } from "../../charts/map-canvas.ts";
 import { type Word, weightsOfWord } from "../../charts/map-parts.ts";
 import { formatPercent, nodes, t } from "../../state/i18n.ts";
 import { argmax, SIDES, state } from "../../state/state.ts";
@@ -72,40 +71,21 @@ function describeHead(kind: Kind, layer: number, head: number) {
   });
 }
 
-/**
- * Shows one word's weights in every head, or the whole maps (null). Only the strips are drawn; the maps are veiled by
- * one style, which all of them inherit.
- */
+/** Shows one word's weights in every head, or the whole maps (null). */
 function pointer(kind: Kind, grid: HTMLElement, buttons: HTMLElement[][], told: Element) {
-  let strips: HTMLCanvasElement[] = [];
-  return (which: Word | null) => {
-    grid.classList.toggle("pointed", which !== null);
-    for (const strip of strips) strip.hidden = true;
-    if (!which) return told.replaceChildren(t("attention.point_at_word"));
-    const { axis, index } = which;
-    const { words, open, of, count } = weightsOfWord(kind, which);
-    const weights = buttons.flatMap((row, layer) => row.map((_, head) => of(layer, head)));
-    const isFirst = strips[0]?.width !== words.length;
-    if (isFirst) {
-      for (const strip of strips) strip.remove();
-      strips = weights.map((each) => weightStrip(each, open));
-      buttons.flat().forEach((each, i) => {
-        each.append(strips[i]);
-      });
-    } else
-      strips.forEach((strip, i) => {
-        paintStrip(strip, weights[i], open);
-        strip.hidden = false;
-      });
-    grid.style.setProperty("--way", axis === "query" ? "to bottom" : "to right");
-    grid.style.setProperty("--from", `${(100 * index) / count}%`);
-    grid.style.setProperty("--to", `${(100 * (index + 1)) / count}%`);
-    told.replaceChildren(...describeStrongest(kind, which, words, open, weights));
+  return (word: Word | null) => {
+    const found = weightsOfWord(kind, word ?? { axis: "query", index: 0 }, [...buttons.keys()]);
+    pointInMaps(grid, buttons.flat(), word, found);
+    told.replaceChildren(...(word ? describeStrongest(kind, word, found) : [t("attention.point_at_word")]));
   };
 }
 
-/** Which of all heads has a word's largest weight. @param words of the other axis @param weights of every head */
-function describeStrongest(kind: Kind, { axis, index }: Word, words: string[], open: boolean[], weights: number[][]) {
+/** Which of all heads has a word's largest weight. */
+function describeStrongest(
+  kind: Kind,
+  { axis, index }: Word,
+  { words, open, weights }: ReturnType<typeof weightsOfWord>,
+) {
   const { heads, queries, keys } = state.run.attention[kind];
   const token = (axis === "query" ? queries : keys)[index];
   const [from, at] = SIDES[kind];

@@ -4,8 +4,8 @@
 import type { Provenance } from "#schema";
 import { assetAddress } from "../../api/schema.ts";
 import type { Child, Kind, Run } from "../../api/types.ts";
-import { explainCell } from "../../charts/arithmetic.ts";
-import { thumbnail } from "../../charts/attention-map.ts";
+import { cellExplainer } from "../../charts/arithmetic.ts";
+import { thumbnail } from "../../charts/map-canvas.ts";
 import { shapeTable } from "../../charts/shape-table.ts";
 import { STAGES, stageSection } from "../../charts/sublayer-stages.ts";
 import { pageAddress } from "../../state/address.ts";
@@ -15,8 +15,8 @@ import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, KINDS, SIDES, state } from "../../state/state.ts";
 import { outputToken, tokenIndex, tokenRun } from "../../state/words.ts";
 import { describeChange } from "../../ui/describe.ts";
-import { h, svg, twoFrames, word } from "../../ui/dom.ts";
-import { painted } from "../../ui/export.ts";
+import { h, twoFrames, word } from "../../ui/dom.ts";
+import { elementToSvg, painted } from "../../ui/export.ts";
 import { cells, rowHeading, table } from "../../ui/parts.ts";
 import { isDark } from "../../ui/theme.ts";
 import { paperMap, shownHead, strongestWord, wordWithShare } from "./paper.ts";
@@ -69,17 +69,22 @@ export async function handout() {
 function staticCopy(sheet: HTMLElement) {
   const wasDark = isDark();
   document.body.classList.remove("dark"); // until the end of this function: no frame is drawn meanwhile
+  for (const each of sheet.querySelectorAll("canvas")) each.dispatchEvent(new Event("theme"));
   const copy = sheet.cloneNode(true) as HTMLElement;
   const [pictures, copies] = [sheet, copy].map((root) =>
-    [...root.querySelectorAll("svg")].filter((each) => !each.parentElement?.closest("svg")),
+    [...root.querySelectorAll(".heatmap, canvas, svg")].filter((each) => !each.parentElement?.closest(".heatmap, svg")),
   );
-  for (const [i, picture] of pictures.entries()) copies[i].replaceWith(painted(picture));
-  const hatch = painted(document.querySelector("#hatch") as SVGElement);
+  for (const [i, picture] of pictures.entries()) copies[i].replaceWith(stillPicture(picture));
   document.body.classList.toggle("dark", wasDark);
   for (const each of copy.querySelectorAll(".saves")) each.remove();
   for (const each of copy.querySelectorAll("button")) each.replaceWith(...each.childNodes);
   for (const each of copy.querySelectorAll("[tabindex]")) each.removeAttribute("tabindex");
-  return [svg("svg", { width: 0, height: 0, style: "position: absolute" }, hatch), ...copy.childNodes];
+  return [...copy.childNodes];
+}
+
+function stillPicture(picture: Element) {
+  if (picture instanceof HTMLCanvasElement) return h("img", { src: picture.toDataURL(), alt: "" });
+  return picture instanceof SVGElement ? painted(picture) : elementToSvg(picture);
 }
 
 /** The sentence, its translation, and what was changed in the run. */
@@ -150,7 +155,7 @@ function mapSection(kind: Kind) {
   const { layer, head } = shownHead(kind);
   const [from, at] = SIDES[kind].map((side) => word(t(`side.${side}`), side));
   const small = (ofLayer: number) => {
-    const figures = Array.from({ length: heads }, (_, i) => h("figure", {}, thumbnail(kind, ofLayer, i, run, true)));
+    const figures = Array.from({ length: heads }, (_, i) => h("figure", {}, thumbnail(kind, ofLayer, i)));
     return [h("h4", {}, t("attention.all_heads", { layer: ofLayer + 1 })), h("div", { class: "heads" }, figures)];
   };
   return [
@@ -168,11 +173,11 @@ async function workedHead(signal: AbortSignal) {
   const [run, query] = [tokenRun(state.run), tokenIndex(state.run, kind, state.query)];
   const data = await fetchSublayer(kind, layer);
   const arithmetic: Child[] = [];
-  const showArithmetic = (title: string, body: Child[]) => arithmetic.push(h("h4", {}, title), ...body);
-  const view = { run, data, kind, layer, head, query, signal, showArithmetic };
-  await explainCell(view, "weight", argmax(data.at("weights", head, query)));
-  await explainCell(view, "head_output", 0);
-  await explainCell(view, "output", 0);
+  const explain = cellExplainer((title, body) => arithmetic.push(h("h4", {}, title), ...body));
+  const view = { run, data, kind, layer, head, query, signal, explain };
+  await explain(view, "weight", argmax(data.at("weights", head, query)));
+  await explain(view, "head_output", 0);
+  await explain(view, "output", 0);
   return [
     h("h2", {}, t("handout.worked", { layer: layer + 1, head: head + 1, kind: t(`kind.${kind}`) })),
     STAGES.map((name) => stageSection(name, view)),

@@ -5,7 +5,6 @@ import { awaitedModel, cancelWait, secondsLeft } from "../../api/real-models.ts"
 import { opening } from "../../api/schema.ts";
 import { readPreference, writePreference } from "../../api/session.ts";
 import type { Message, View } from "../../api/types.ts";
-import { mapPaint } from "../../charts/attention-map.ts";
 import {
   chooseLanguage,
   formatBytes,
@@ -49,7 +48,7 @@ export function mount({ element, signal }: View) {
     presentButton(),
   ];
   const header = h("header", {}, title, h("div", { class: "header-controls" }, controls));
-  element.replaceChildren(skipLink(), mapPaint(), header);
+  element.replaceChildren(skipLink(), header);
   showAwaitedModel(element.closest(".contain") ?? document.body, signal); // where the stylesheet reaches
   followFrame(signal);
   listenForFrameKeys(header, signal);

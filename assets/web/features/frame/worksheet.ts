@@ -4,7 +4,7 @@
 import { revealedQuestions, room } from "../../api/room.ts";
 import type { Child, Kind, Places, Side } from "../../api/types.ts";
 import { isLongDrawing } from "../../charts/attention-lines.ts";
-import { thumbnail } from "../../charts/attention-map.ts";
+import { thumbnail } from "../../charts/map-canvas.ts";
 import { formatList, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, attentionRow, likelihood, state } from "../../state/state.ts";
@@ -208,7 +208,7 @@ function heads({ layer, query }: Place): Item {
   const count = Math.min(state.run.attention.cross.heads, MAX_HEADS);
   const all = Array.from({ length: count }, (_, head) => ({ head, name: t("head_n", { head: head + 1 }) }));
   const picture = ({ head, name }: { head: number; name: string }) =>
-    h("div", {}, thumbnail("cross", layer, head, state.run, true), h("small", {}, name));
+    h("div", {}, thumbnail("cross", layer, head), h("small", {}, name));
   const found = all.map(({ head, name }) => [`${name}: `, ...strongestWord(layer, head, query)]);
   return {
     name: "heads",

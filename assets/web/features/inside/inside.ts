@@ -2,6 +2,7 @@
 
 import type { ShapeRow } from "#schema";
 import type { Child, State, View } from "../../api/types.ts";
+import { cellExplainer } from "../../charts/arithmetic.ts";
 import { areMany } from "../../charts/key-order.ts";
 import { shapeTable } from "../../charts/shape-table.ts";
 import type { Stage } from "../../charts/sublayer-stages.ts";
@@ -47,8 +48,7 @@ export function mount({ element, signal }: View) {
       say.textContent = t("positions.failed");
       return;
     }
-    const { show: showArithmetic } = arithmetic;
-    show({ run, data, kind: data.kind, layer, head, query, signal: mine, showArithmetic, opened });
+    show({ run, data, kind: data.kind, layer, head, query, signal: mine, explain: arithmetic.explain, opened });
     openWanted(stages);
     shapes.draw();
   }
@@ -122,7 +122,7 @@ function arithmeticPanel() {
     const invitation = ["inside.invite", "inside.digits"].map((key) => h("p", { class: "hint" }, t(key)));
     show(t("inside.arithmetic"), invitation, false);
   };
-  return { element, show, invite };
+  return { element, explain: cellExplainer(show), invite };
 }
 
 const queryButton = (token: string, i: number, { data, query }: SublayerView) =>

@@ -1,8 +1,9 @@
 // The figures of the lesson's stops, with a legend of their colours.
 
 import type { Kind, Run, Side } from "../../api/types.ts";
-import { describeLargestWeights, heatmap, mapHeading, thumbnail } from "../../charts/attention-map.ts";
+import { describeLargestWeights, heatmap, mapHeading } from "../../charts/attention-map.ts";
 import { areMany } from "../../charts/key-order.ts";
+import { thumbnail } from "../../charts/map-canvas.ts";
 import { fluidPicture, type Row, vectorStrips } from "../../charts/vector-strip.ts";
 import { isPresenting } from "../../state/address.ts";
 import { t } from "../../state/i18n.ts";

@@ -2,6 +2,7 @@
 // at the visitor's place as far as that run has it.
 
 import type { Child, Kind, Places } from "../../api/types.ts";
+import { cellExplainer } from "../../charts/arithmetic.ts";
 import type { Stage } from "../../charts/sublayer-stages.ts";
 import { formatNumber } from "../../state/i18n.ts";
 import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
@@ -63,6 +64,7 @@ export const encoderHead = async (view: LessonView) => ({
   ...view,
   kind: "encoder" as const,
   data: await fetchSublayer("encoder", view.layer, view.run),
+  explain: cellExplainer(view.showArithmetic),
 });
 
 /** The encoder's input: of every token its embedding, its position and their sum. */

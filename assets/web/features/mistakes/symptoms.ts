@@ -3,8 +3,9 @@
 import type { MistakeCode, Symptom, SymptomSide } from "#schema";
 import type { MistakeTraining } from "../../api/mistake-training.ts";
 import type { DrawnRun, Kind, Places, Side } from "../../api/types.ts";
-import { describeLargestWeights, heatmap, mapHeading, thumbnail } from "../../charts/attention-map.ts";
+import { describeLargestWeights, heatmap, mapHeading } from "../../charts/attention-map.ts";
 import { lineChart } from "../../charts/line-chart.ts";
+import { thumbnail } from "../../charts/map-canvas.ts";
 import { fluidPicture } from "../../charts/vector-strip.ts";
 import { isPresenting } from "../../state/address.ts";
 import { formatNumber, formatPercent, nodes, t } from "../../state/i18n.ts";

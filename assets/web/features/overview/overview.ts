@@ -13,43 +13,14 @@ import { changeDetector, onResize } from "../../ui/parts.ts";
 import { isStill } from "../../ui/theme.ts";
 import { overviewPicture, type Picture, rowOfAllHeads, strongest, type Token, workingHeads } from "./picture.ts";
 
-type Overview = {
-  say: HTMLElement;
-  figure: HTMLElement;
-  legend: HTMLElement;
-  picture: Picture | null;
-  followed: Token | null;
-  drawnStep: number; // -1 for none of this picture
-  isUnfolded: boolean;
-  isSeen: boolean; // since its tab was opened
-  width: number; // px of the figure; 0 while its tab is closed
-  room: number; // px of the screen for it
-  isNewRun: ChangeDetector;
-  isNewPicture: ChangeDetector;
-  isNewStep: ChangeDetector;
-};
-type ChangeDetector = ReturnType<typeof changeDetector>;
+type Overview = ReturnType<typeof build>;
 
 const FRAME = 140; // px of the screen that other things take, of what scrolls
 const BELOW = 30; // px under the figure while presenting
 const LEAST_ROOM = 420; // px
 
 export function mount({ element, signal }: View) {
-  const overview: Overview = {
-    say: h("p", { class: "say step-words", "aria-live": "polite" }),
-    figure: h("div", { class: "overview-figure" }),
-    legend: h("p", { class: "hint overview-legend" }),
-    picture: null,
-    followed: null,
-    drawnStep: -1,
-    isUnfolded: false,
-    isSeen: false,
-    width: 0,
-    room: 0,
-    isNewRun: changeDetector(),
-    isNewPicture: changeDetector(),
-    isNewStep: changeDetector(),
-  };
+  const overview = build();
   const { say, figure, legend } = overview;
   const frame = pictureFrame(figure, () => `overview-step-${state.step + 1}`);
   element.replaceChildren(say, h("section", { class: "card" }, frame, legend));
@@ -63,6 +34,22 @@ export function mount({ element, signal }: View) {
   };
   onResize(figure, resize, signal);
 }
+
+const build = () => ({
+  say: h("p", { class: "say step-words", "aria-live": "polite" }),
+  figure: h("div", { class: "overview-figure" }),
+  legend: h("p", { class: "hint overview-legend" }),
+  picture: null as Picture | null,
+  followed: null as Token | null,
+  drawnStep: -1, // of this picture; -1 for none
+  isUnfolded: false,
+  isSeen: false, // since its tab was opened
+  width: 0, // px of the figure; 0 while its tab is closed
+  room: 0, // px of the screen for it
+  isNewRun: changeDetector(),
+  isNewPicture: changeDetector(),
+  isNewStep: changeDetector(),
+});
 
 function draw(overview: Overview) {
   if (!overview.width) return;

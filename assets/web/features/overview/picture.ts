@@ -1,8 +1,8 @@
 // The picture of the whole: the paper's Figure 1 of one run. Built once a run; a step only moves marks and changes
 // words.
 
-import type { DrawnRun, Kind, Run, Side, Stack } from "../../api/types.ts";
-import { gridOf, keepPainted, mergedCells, paintMap, sharpCanvas } from "../../charts/map-canvas.ts";
+import type { Kind, Run, Side, Stack } from "../../api/types.ts";
+import { paintedCanvas, paintMap } from "../../charts/map-canvas.ts";
 import {
   type Box,
   type Column,
@@ -155,41 +155,15 @@ function showPlace(picture: Element, place: Place | null) {
 
 /** All heads on one canvas, painted once a run and theme. */
 function paintedMaps(layout: Layout, run: Run) {
-  const { canvas, context } = sharpCanvas(layout.width, layout.height);
-  canvas.setAttribute("aria-hidden", "true"); // its numbers are a click away, each map's in its tab
-  const { a: pixels } = context.getTransform();
-  keepPainted(canvas, () => {
-    context.clearRect(0, 0, layout.width, layout.height);
-    for (const { kind, layer, heads } of sublayersOf(layout)) {
-      const drawn = visibleCells(run, kind, layer, heads[0].width * pixels);
-      const { queries, keys } = drawn.attention[kind];
-      heads.forEach(({ x, y, width, height }, head) => {
-        const cells = { cellWidth: width / keys.length, cellHeight: height / queries.length };
-        paintMap(context, drawn, kind, layer, head, { x, y, ...cells });
+  const { canvas } = paintedCanvas(layout.width, layout.height, (context) => {
+    for (const { kind, layer, heads } of sublayersOf(layout))
+      heads.forEach((box, head) => {
+        paintMap(context, { run, kind, layer, head }, box);
       });
-    }
   });
+  canvas.style.cssText = `width: ${layout.width}px; height: ${layout.height}px`;
+  canvas.setAttribute("aria-hidden", "true"); // its numbers are a click away, each map's in its tab
   return canvas;
-}
-
-/**
- * The run, or where a pixel is several cells of a map, one whose cells are pixels with the largest weight of each:
- * their mean would hide a head that attends to one word of a hundred. Only this layer of it is right.
- * @param pixels of a map's side
- */
-function visibleCells(run: Run, kind: Kind, layer: number, pixels: number): DrawnRun {
-  const maps = run.attention[kind];
-  const merged = Math.ceil(Math.max(maps.keys.length, maps.queries.length) / pixels);
-  if (merged <= 1) return run;
-  const grids = Array.from({ length: maps.heads }, (_, head) => mergedCells(gridOf(maps, layer, head), merged));
-  const [{ across, down, open }] = grids;
-  const values = new Float32Array((layer + 1) * maps.heads * across * down);
-  for (const [head, { weights }] of grids.entries()) values.set(weights, (layer * maps.heads + head) * across * down);
-  const allowed = Array.from({ length: down }, (_, row) =>
-    [...open.subarray(row * across, (row + 1) * across)].map(Boolean),
-  );
-  const small = { ...maps, values, allowed, queries: maps.queries.slice(0, down), keys: maps.keys.slice(0, across) };
-  return { ...run, reference: null, attention: { ...run.attention, [kind]: small } };
 }
 
 const grown = ({ x, y, width, height }: Box, by: number) => ({

@@ -10,16 +10,9 @@ import {
   training,
 } from "../../api/training-stream.ts";
 import type { Kind } from "../../api/types.ts";
-import {
-  cellOf,
-  cellTips,
-  describeRow,
-  heatmap,
-  heatmapHeight,
-  mapHeading,
-  thumbnail,
-} from "../../charts/attention-map.ts";
+import { cellOf, cellTips, describeRow, heatmap, heatmapHeight, mapHeading } from "../../charts/attention-map.ts";
 import { sparkline, topLoss } from "../../charts/line-chart.ts";
+import { thumbnail } from "../../charts/map-canvas.ts";
 import type { DrawnMap } from "../../charts/map-parts.ts";
 import { zoomControl } from "../../charts/map-zoom.ts";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";

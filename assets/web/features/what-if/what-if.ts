@@ -2,8 +2,15 @@
 // difference.
 
 import type { Change, DrawnRun, Kind, Run, View } from "../../api/types.ts";
-import { cellTips, heatmap, mapDifference, mapHeading, zoomToRead } from "../../charts/attention-map.ts";
-import { reveal, strongestKey } from "../../charts/long-map.ts";
+import {
+  cellTips,
+  heatmap,
+  mapDifference,
+  mapHeading,
+  reveal,
+  strongestKey,
+  zoomToRead,
+} from "../../charts/attention-map.ts";
 import type { DrawnMap } from "../../charts/map-parts.ts";
 import { zoomControl } from "../../charts/map-zoom.ts";
 import { editMask, findChange, isAblated, toggleChange } from "../../state/changes.ts";
@@ -199,7 +206,8 @@ function drawSteps({ steps, starters }: Parts) {
   replaceKeepingFocus(steps, [stepTable(run, baseline ?? run), scaled, note]);
   steps.scrollTop = scrollTop;
   const head = steps.querySelector("thead")?.getBoundingClientRect().height ?? 0;
-  reveal(steps, { parts: [...steps.querySelectorAll("tr.marked")], inset: { left: 0, top: head } });
+  const marked = [...steps.querySelectorAll("tr.marked")].map((row) => row.getBoundingClientRect());
+  reveal(steps, { parts: marked, inset: { left: 0, top: head } });
   const list = h("div", { class: "starters" }, exampleChanges(baseline ?? run));
   replaceKeepingFocus(starters, [h("h2", {}, t("whatif.try")), list]);
 }
