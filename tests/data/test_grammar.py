@@ -72,7 +72,7 @@ def test_lemmas_are_combined_where_one_describes_or_has_the_other() -> None:
     assert set(sentence.combinations) == {("Auto", "billig", "kaufen"), ("Mann", "hungrig", "sein")}
 
 
-MASS = "|".join(noun.english for noun in lexicon.NOUNS if noun.is_mass)
+MASS = "|".join(noun.english for noun in lexicon.NOUNS if "mass" in noun.traits)
 WRONG_ENGLISH = [
     rf"not (?:(?!because|that).)*\ban? (?:\w+ )?(?:{MASS}) ",  # not a juice
     r"\bdoes? not (?:be|can|will|am|is)\b",

@@ -53,7 +53,7 @@ def redis_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(params=["sqlite", pytest.param("redis", marks=pytest.mark.slow)])
 def open_store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenStore:
     """Opens an empty store, and that one again."""
-    monkeypatch.setattr(class_store, "PATIENCE_SECONDS", 60)  # for a machine that is busy with other tests
+    monkeypatch.setattr(class_store, "WAIT_SECONDS", 60)  # for a machine that is busy with other tests
     where = str(tmp_path / "classes")
     if request.param == "redis":
         where = request.getfixturevalue("redis_address")

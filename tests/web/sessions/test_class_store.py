@@ -119,7 +119,7 @@ def _vote_and_die(folder: str, name: str) -> None:
 def test_processes_that_start_at_once_share_the_file_and_what_they_wrote_survives_their_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PATIENCE_SECONDS", 60)  # the machine may be busy with other tests
+    monkeypatch.setattr(module, "WAIT_SECONDS", 60)  # the machine may be busy with other tests
     context = multiprocessing.get_context("fork")
     processes = [context.Process(target=_vote_and_die, args=(str(tmp_path), f"{n}-")) for n in range(6)]
     for each in processes:
@@ -134,7 +134,7 @@ def test_processes_that_start_at_once_share_the_file_and_what_they_wrote_survive
 
 def test_a_redis_that_does_not_answer_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("redis", reason="the package redis is not installed")
-    monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(module, "WAIT_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         store = class_store(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")
         with pytest.raises(store.errors):
