@@ -48,7 +48,6 @@ class Question:
         expected: computes the right answer in this process; None where status 200 is enough.
         check: whether an answer that only this visitor gets is right, such as one with the key of an own model. It is
             called at once, and has to be quick.
-        method: if it is not GET without a body and POST with one.
     """
 
     action: str
@@ -56,12 +55,11 @@ class Question:
     body: dict[str, Any] | bytes | None = None
     expected: Callable[[], Any] | None = None
     check: Callable[[Any], bool] | None = None
-    method: str = ""
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
     def verb(self) -> str:
-        return self.method or ("GET" if self.body is None else "POST")
+        return "GET" if self.body is None else "POST"
 
     @property
     def reaches(self) -> str:

@@ -16,12 +16,11 @@ from typing import Any
 
 import torch
 
-from . import drawing, long_runs, models, previous, translators
-from .ratio import MissingError, Ratio
-from .table import HEADING, as_line, as_table
+from . import drawing, models, previous, translators
+from .ratio import HEADING, MissingError, Ratio, as_table
 
 # Modules with `measure() -> Iterator[Ratio]`, which checks its requirements first.
-PARTS = (models, translators, drawing, long_runs, previous)
+PARTS = (models, translators, drawing, previous)
 RESULTS = Path(__file__).with_name("results.json")
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- make bench -->\n", "\n<!-- end -->"
@@ -62,10 +61,10 @@ def main() -> None:
         parts = [part.measure() for part in chosen]
     except MissingError as error:
         sys.exit(f"Nothing is measured, and nothing written. Missing: {error}.")
-    print("\n".join(HEADING))
+    print(HEADING)
     rows = []
     for row in itertools.chain(*parts):
-        print(as_line(row), flush=True)
+        print(row, flush=True)
         rows.append(row)
     if chosen != list(PARTS):
         return  # a single part is only printed

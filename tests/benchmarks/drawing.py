@@ -1,19 +1,19 @@
-"""Drawing: the time to switch a run's maps, against BertViz's head view; and the time until the page is ready.
+"""Drawing: the time to switch a run's maps, against BertViz's views; and the time until the page is ready.
 
 The same Chromium draws both sides, from the same maps of the same runs, served by this machine. BertViz's page is the
 result of `head_view` with its three external scripts. Our switches are measured in the whole page, with all its views.
 """
 
+import os
 import re
 import shutil
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -21,32 +21,37 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pydantic_core import to_jsonable_python
 
-from tests.browser.chromium import find
-from tests.browser.conftest import APP, QUIET, Server
+from tests.browser.chromium import launched
+from tests.browser.conftest import APP, LAPTOP, ROOT, Server
 from transformer import Transformer, TransformerConfig, Translator
 from transformer.data.vocabulary import END, PAD, START, Vocabulary
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.translator import Translation
 from transformer.storage.checkpoint import Checkpoint
+from transformer.storage.portable import PortableModel, save_portable
 from transformer.training import seeded_model
 from transformer.web.api.payload import for_page
 
-from .ratio import MissingError, Ratio, ratio
+from .ratio import MissingError, Ratio, alternate, bound, percentile, ratio
+from .served import served
 
-ROOT = Path(__file__).resolve().parents[2]
 BERTVIZ = "BertViz head view"
 SCRIPTS = {"require": "requirejs@2.3.6", "d3": "d3@5.7.0", "jquery": "jquery@2.1.0"}  # there is no jquery@2.0.0
 FILES = {"require": "require.js", "d3": "dist/d3.min.js", "jquery": "dist/jquery.min.js"}
-WORDS = 40
+WORDS, LONGEST = 40, 128
 SWITCHES = 2  # rounds over every layer of every kind
+ROUNDS = 3  # over what takes BertViz long
 STARTS = 5
-FRAME_MS = 16.0
+FRAME_MS, LONGEST_MS = 16.0, 33.0  # of a switch: one frame, and two
+INSIDE_MS = 50.0  # of a switch in Inside a head
+MINUTES = 5 * 60_000  # ms: BertViz draws a line for each cell
+FIGURE = "#attention .large > .heatmap"
 SETTLED = 200  # ms
 THREAD = "the page's thread, click to frame"
-Control = str | None  # of a click: what is clicked, the event, and the value that it sets first
+Control = list[str | None]  # of a click: what is clicked, the event, and the value that it sets first
 
 # The time of the first complete frame that contains the element, ms since the request for the page.
 SEEN = """(what) => new Promise((seen) => {
@@ -113,27 +118,7 @@ def fetched() -> tempfile.TemporaryDirectory[str]:
     return scripts
 
 
-@contextmanager
-def browsing(scripts: tempfile.TemporaryDirectory[str]) -> Iterator[tuple[Path, Browser]]:
-    """The folder of `fetched`, until the block ends, and a browser."""
-    with scripts as name, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find(playwright), args=QUIET.split())
-        yield Path(name), browser
-        browser.close()
-
-
-@contextmanager
-def page_served(folder: Path) -> Iterator[str]:
-    """The address of the page, whose server writes its log to the folder."""
-    server = Server(log=folder / "log", TRANSFORMER_CLASSES=str(folder / "classes"))
-    try:
-        server.wait()
-        yield server.url
-    finally:
-        server.end()
-
-
-def bertviz(run: Translation, view: str = "head_view") -> str:
+def bertviz(run: Translation, view: str) -> str:
     """The page of BertViz's head view or model view, with scripts from its own folder."""
     import bertviz as module
 
@@ -171,10 +156,10 @@ def folder_served(folder: Path) -> Iterator[str]:
     server.shutdown()
 
 
-def clicks(kind_number: int, layers: int, heads: int, steps: int) -> Iterator[tuple[str, list[Control], list[Control]]]:
+def clicks(kind_number: int, layers: int, heads: int, steps: int) -> Iterator[tuple[str, Control, Control]]:
     """The clicks in our page and in theirs: every layer of a kind, every head of one layer, and every decoding step,
     which BertViz does not have."""
-    chosen = [f"#attention .controls button[value={KINDS[kind_number]}]", "click", None]
+    chosen: Control = [f"#attention .controls button[value={KINDS[kind_number]}]", "click", None]
     yield "", chosen, ["#filter", "change", str(kind_number)]
     for layer in [*range(1, layers), 0]:
         ours = f'#attention .controls .pickers button[value="{layer}"]'
@@ -187,7 +172,7 @@ def clicks(kind_number: int, layers: int, heads: int, steps: int) -> Iterator[tu
         yield "step", ["#step", "input", str(step + 1)], []
 
 
-def every_click(run: Translation) -> list[tuple[str, list[Control], list[Control]]]:
+def every_click(run: Translation) -> list[tuple[str, Control, Control]]:
     shape = len(run.attention.cross), run.attention.cross[0].n_heads, len(run.steps)
     return [each for kind in range(len(KINDS)) for each in clicks(kind, *shape)]
 
@@ -203,8 +188,7 @@ def slowest(ours: Page, name: str, run: Translation, most: float = FRAME_MS) -> 
             elif n >= 0:
                 took.setdefault(which, []).append(ms)
     for which, each in took.items():
-        p95 = [percentile(each)] * 2
-        yield ratio(f"p95 of a switch of {which}, {name}", f"{most:.0f} ms", 1.0, p95, [most] * 2, note=THREAD)
+        yield bound(f"a switch of {which}, {name}", most, each, THREAD)
 
 
 def switches(ours: Page, theirs: Page, name: str, run: Translation) -> Iterator[Ratio]:
@@ -224,15 +208,17 @@ def switches(ours: Page, theirs: Page, name: str, run: Translation) -> Iterator[
         yield ratio(f"switch of {which}, {name}", BERTVIZ, None, *both, note=note)
 
 
-def percentile(took: list[float]) -> float:
-    """The 95th."""
-    return statistics.quantiles(took, n=20)[-1]
+def opened(browser: Browser, address: str) -> Page:
+    """A page of a browser that nobody else uses."""
+    page = browser.new_context(**LAPTOP).new_page()
+    page.goto(address, timeout=MINUTES)
+    return page
 
 
-def shown_in_page(browser: Browser, url: str, payload: Any) -> Page:
+def shown_in_page(browser: Browser, url: str, run: Translation, checkpoint: Checkpoint) -> Page:
     """The whole page with this run, opened on Attention."""
-    page = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce").new_page()
-    page.goto(f"{url}?tab=attention")
+    payload: Any = for_page(run, None, checkpoint)
+    page = opened(browser, f"{url}?tab=attention")
     page.locator("#attention .large > .heatmap").wait_for()
     page.wait_for_load_state("networkidle")
     # Under the name of a run that the server has, so that the page's requests about it succeed.
@@ -244,18 +230,68 @@ def shown_in_page(browser: Browser, url: str, payload: Any) -> Page:
     return page
 
 
-def against_bertviz(browser: Browser, folder: Path, url: str) -> Iterator[Ratio]:
+def their_page(browser: Browser, folder: Path, at: str, run: Translation, view: str, drawn: str) -> Page:
+    (folder / f"{view}.html").write_text(bertviz(run, view), "utf-8")
+    page = opened(browser, f"{at}{view}.html")
+    page.locator(drawn).first.wait_for(state="attached", timeout=MINUTES)
+    return page
+
+
+def clicked(ours: Page, theirs: Page, pairs: Iterable[tuple[Control, Control]]) -> tuple[list[float], list[float]]:
+    """ms of each pair of clicks, in turn."""
+    took = [(ours.evaluate(WORK, our), theirs.evaluate(WORK, their)) for our, their in pairs]
+    return [our for our, _ in took], [their for _, their in took]
+
+
+def longest(ours: Page, theirs: Page) -> Ratio:
+    """Another head of 128 words as a heatmap, of one kind only, since each of BertViz's takes long."""
+    (_, chosen, _), *others = clicks(0, 1, 8, 1)
+    ours.evaluate(WORK, chosen)
+    took = clicked(ours, theirs, ((our, their) for which, our, their in others if which == "head"))
+    return ratio(f"switch of head, {LONGEST} words", BERTVIZ, None, *took, note=THREAD)
+
+
+def every_head(ours: Page, theirs: Page) -> Ratio:
+    """All layers × heads of another kind of attention."""
+    ours.evaluate(WORK, ["#attention .controls button[value=all]", "click", None])
+    kinds = [next(clicks(n, 1, 1, 1)) for n in (1, 2, 0)] * ROUNDS
+    took = clicked(ours, theirs, ((our, their) for _, our, their in kinds))
+    return ratio(f"all heads of another kind, {WORDS} words", "BertViz model view", None, *took, note=THREAD)
+
+
+def inside(browser: Browser, url: str, folder: Path, checkpoint: Checkpoint) -> Ratio:
+    """Another head in Inside a head; the server has the model, which is uploaded."""
+    pairs = ((" ".join(checkpoint.src_vocab.words), " ".join(checkpoint.tgt_vocab.words[3:WORDS])),)
+    save_portable(PortableModel(checkpoint, "long", "own", pairs, {}, "# long\n"), folder / "long.safetensors")
+    page = opened(browser, f"{url}?tab=train")
+    page.locator("#bring-model").set_input_files(folder / "long.safetensors")
+    expect(page.locator("#checkpoint option:checked")).to_contain_text("long")
+    page.locator("[role=tab][data-tab-id=inside]").click()
+    page.locator("#inside .cell").first.wait_for()
+    page.wait_for_load_state("networkidle")
+    button = '#inside .pickers .pair:nth-child(2) button[value="{}"]'
+    took = [page.evaluate(WORK, [button.format(head), "click", None]) for head in [*range(1, 8), 0] * ROUNDS]
+    page.context.close()
+    return bound(f"a switch of head in Inside a head, {WORDS} words", INSIDE_MS, took, THREAD)
+
+
+def against_bertviz(browser: Browser, folder: Path, url: str, at: str) -> Iterator[Ratio]:
     for name, (run, checkpoint) in {"the toy": toy(), f"{WORDS} words": of_words(WORDS)}.items():
-        payload = for_page(run, None, checkpoint)
-        with folder_served(folder) as at:
-            (folder / "bertviz.html").write_text(bertviz(run), "utf-8")
-            ours = shown_in_page(browser, url, payload)
-            yield from slowest(ours, name, run)
-            theirs = browser.new_page(viewport={"width": 1280, "height": 800})
-            theirs.goto(f"{at}bertviz.html")
-            yield from switches(ours, theirs, name, run)
-            ours.context.close()
+        ours = shown_in_page(browser, url, run, checkpoint)
+        yield from slowest(ours, name, run)
+        theirs = their_page(browser, folder, at, run, "head_view", "#attention line")
+        yield from switches(ours, theirs, name, run)
+        if name != "the toy":
             theirs.context.close()
+            theirs = their_page(browser, folder, at, run, "model_view", "svg line")
+            yield every_head(ours, theirs)
+            yield inside(browser, url, folder, checkpoint)
+        for page in (ours, theirs):
+            page.context.close()
+    run, checkpoint = of_words(LONGEST)
+    ours = shown_in_page(browser, url, run, checkpoint)
+    yield from slowest(ours, f"{LONGEST} words", run, LONGEST_MS)
+    yield longest(ours, their_page(browser, folder, at, run, "head_view", "#attention line"))
 
 
 def importing() -> float:
@@ -270,13 +306,13 @@ def importing() -> float:
     return took
 
 
-def starting(browser: Browser, log: Path) -> float:
+def starting(browser: Browser, classes: Path) -> float:
     """ms from `python app.py` to the first map, in a browser that waits for the port."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+    context = browser.new_context(**LAPTOP)
     page = context.new_page()
-    page.add_init_script(f"window.seen = ({SEEN})('#attention .large > .heatmap')")
+    page.add_init_script(f"window.seen = ({SEEN})('{FIGURE}')")
     begin = time.perf_counter()
-    server = Server(log=log, TRANSFORMER_CLASSES=str(log.parent / "classes"))
+    server = Server(log=Path(os.devnull), TRANSFORMER_CLASSES=str(classes))
     try:
         while True:
             with socket.socket() as probe:
@@ -291,18 +327,8 @@ def starting(browser: Browser, log: Path) -> float:
         server.end()
 
 
-def start(browser: Browser, log: Path) -> Ratio:
-    took: tuple[list[float], list[float]] = ([], [])
-    for n in range(-1, STARTS):
-        for which in (0, 1) if n % 2 else (1, 0):
-            ms = importing() if which else starting(browser, log)
-            if n >= 0:
-                took[which].append(ms)
-    return ratio("page ready (first map drawn) after app.py starts", "importing torch and gradio", 1.6, *took)
-
-
 def measure() -> Iterator[Ratio]:
-    """Measure all rows, which takes two to three minutes.
+    """Measure all rows, which takes some minutes, most of them BertViz's.
 
     Raises:
         MissingError: as in `fetched`, before the first measurement.
@@ -311,7 +337,9 @@ def measure() -> Iterator[Ratio]:
 
 
 def _measured(scripts: tempfile.TemporaryDirectory[str]) -> Iterator[Ratio]:
-    with browsing(scripts) as (folder, browser):
-        with page_served(folder) as url:
-            yield from against_bertviz(browser, folder, url)
-        yield start(browser, folder / "log")
+    with scripts as name, sync_playwright() as playwright, launched(playwright) as browser:
+        folder = Path(name)
+        with served() as server, folder_served(folder) as at:
+            yield from against_bertviz(browser, folder, server.url, at)
+        took = alternate(lambda: starting(browser, folder / "classes"), importing, STARTS)
+        yield ratio("page ready (first map drawn) after app.py starts", "importing torch and gradio", 1.6, *took)

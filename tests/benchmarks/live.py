@@ -3,47 +3,35 @@
 Each figure is a ratio of two things run in turn on this machine; nothing here is a test.
 """
 
-import http.client
-import itertools
+import asyncio
 import json
 import statistics
 import tempfile
-import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from tests.visitors import ask
+from tests.visitors import Connection, Visitor, problem, train
 from transformer.data import encode_pairs
 from transformer.data.classroom.corpus import HELD_OUT_SENTENCES, held_out
 from transformer.data.vocabulary import Vocabulary
-from transformer.live.form import DEFAULTS
 from transformer.live.job import Job
 from transformer.live.limits import Limits
 from transformer.live.plan import plan
 from transformer.live.stream import live
 from transformer.network.config import TransformerConfig
-from transformer.training import TrainingConfig, seeded_model, train
+from transformer.training import TrainingConfig, seeded_model
+from transformer.training import train as train_alone
 
-from .served import served, spread
+from .ratio import HEADING, Ratio, alternate, ratio
+from .served import served
 
 ROUNDS = 5
 CLICKS = 60  # per round, idle and with trainings
 RUNS = 2  # trainings at once
-JSON = {"Content-Type": "application/json"}
-
-
-def question(corpus: str, **training: Any) -> dict[str, Any]:
-    settings = DEFAULTS[corpus]
-    return settings | {
-        "name": "bench",
-        "corpus": corpus,
-        "pairs": [],
-        "watch": "",
-        "training": settings["training"] | training,
-    }
 
 
 def alone(job: Job) -> float:
@@ -53,7 +41,7 @@ def alone(job: Job) -> float:
     config = TrainingConfig(**job.training)
     model = seeded_model(TransformerConfig(**job.model), config.seed)
     begin = time.perf_counter()
-    for _ in train(model, data, config):
+    for _ in train_alone(model, data, config):
         pass
     return time.perf_counter() - begin
 
@@ -70,73 +58,67 @@ def watched(job: Job) -> tuple[float, float]:
     raise AssertionError("a training ends")
 
 
-def watching(corpus: str, steps: int) -> str:
-    job = plan(question(corpus, steps=steps), Limits()).job
+def watching(corpus: str, steps: int) -> Ratio:
+    asked: Any = train("bench", steps, corpus).body
+    job = plan(asked, Limits()).job
     assert job
     torch.set_num_threads(job.threads)
-    alone(job)  # warm up
-    pairs = [(alone(job), *watched(job)) for _ in range(ROUNDS)]
-    ratios = [seconds / bare for bare, seconds, _ in pairs]
-    rate = statistics.median(updates for *_, updates in pairs)
-    return f"| {corpus}, {steps} steps | {spread(ratios)} | ≤ 1.10 | {rate:.0f} updates a second |"
+    rates = list[float]()
+
+    def ours() -> float:
+        seconds, rate = watched(job)
+        rates.append(rate)
+        return seconds
+
+    took = alternate(ours, lambda: alone(job), ROUNDS)
+    note = f"{statistics.median(rates):.0f} updates a second"
+    return ratio(f"{corpus}, {steps} steps, watched", "the training alone", 1.1, *took, unit="s", note=note)
 
 
-def click(port: int, sentence: str) -> float:
-    """Seconds of the request of a click on Translate, for a sentence that is new to the server."""
-    question = ask("translate", "translate", "live", checkpoint="classroom", sentence=sentence)
-    connection = http.client.HTTPConnection("127.0.0.1", port)
-    begin = time.perf_counter()
-    connection.request("POST", f"/{question.path}", json.dumps(question.body), JSON)
-    answer = json.loads(connection.getresponse().read())
-    took = time.perf_counter() - begin
-    connection.close()
-    assert answer["run"]["sentence"] == sentence
-    return took
+async def trains(port: int, number: int) -> None:
+    """One training after another."""
+    async with Connection(port) as connection:
+        while True:
+            async for _ in connection.stream(train(f"bench {number}", 2000)):
+                pass
 
 
-def training(port: int, number: int, stop: threading.Event) -> None:
-    """One training after another, until the event is set."""
-    while not stop.is_set():
-        connection = http.client.HTTPConnection("127.0.0.1", port)
-        asked = json.dumps(question("classroom", steps=2000))
-        connection.request("POST", "/api/train", asked, JSON | {"Session": f"bench {number}"})
-        answer = connection.getresponse()
-        while answer.readline() and not stop.is_set():
-            pass
-        connection.close()
+async def clicking(port: int) -> Ratio:
+    """Translations of sentences that are new to the server, beside trainings and without them."""
+    sentences: Iterator[str] = (pair.spelling for pair in held_out(HELD_OUT_SENTENCES))
+    visitor = Visitor(0, ())
 
+    async def clicks(count: int) -> list[float]:
+        """ms of each, on a connection of its own."""
+        took = []
+        for _ in range(count):
+            async with Connection(port) as connection:
+                begin = time.perf_counter()
+                answer = await connection.ask(visitor.types(next(sentences)))
+                took.append(1000 * (time.perf_counter() - begin))
+            assert not problem(answer), problem(answer)
+        return took
 
-def clicking() -> str:
-    sentences = itertools.cycle(pair.spelling for pair in held_out(HELD_OUT_SENTENCES))
-    idle: list[float] = []
-    busy: list[float] = []
-    with served() as port:
-        for _ in range(20):
-            click(port, next(sentences))
-        for _ in range(3):
-            idle += [click(port, next(sentences)) for _ in range(CLICKS)]
-            stop = threading.Event()
-            runs = [threading.Thread(target=training, args=(port, i, stop)) for i in range(RUNS)]
-            for each in runs:
-                each.start()
-            time.sleep(6)  # both trainings are running
-            busy += [click(port, next(sentences)) for _ in range(CLICKS)]
-            stop.set()
-            for each in runs:
-                each.join()
-            time.sleep(2)
-    before, during = statistics.median(idle), statistics.median(busy)
-    return (
-        f"| a click, {RUNS} trainings at once | {during / before:.2f} | < 2 | median {before * 1e3:.1f} ms idle,"
-        f" {during * 1e3:.1f} ms then |"
-    )
+    busy, idle = list[float](), list[float]()
+    await clicks(20)
+    for _ in range(3):
+        idle += await clicks(CLICKS)
+        runs = [asyncio.create_task(trains(port, number)) for number in range(RUNS)]
+        await asyncio.sleep(6)  # both are running
+        busy += await clicks(CLICKS)
+        for each in runs:
+            each.cancel()
+        await asyncio.gather(*runs, return_exceptions=True)
+        await asyncio.sleep(2)
+    return ratio(f"a click, {RUNS} trainings at once", "a click on an idle server", 2.0, busy, idle)
 
 
 def main() -> None:
-    print("| what | ratio | target | |\n| --- | --- | --- | --- |")
+    print(HEADING)
     for corpus, steps in (("toy", 120), ("classroom", 300)):
         print(watching(corpus, steps), flush=True)
-    print(clicking())
+    with served() as server:
+        print(asyncio.run(clicking(server.port)))
 
 
 if __name__ == "__main__":

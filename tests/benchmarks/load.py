@@ -21,11 +21,11 @@ import math
 import os
 import platform
 import random
-import resource
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +35,14 @@ import orjson
 import torch
 
 from tests.benchmarks.class_room import ClassRoom, Heard
-from tests.browser.conftest import Server
+from tests.benchmarks.served import served
 from tests.visitors import Connection, Question, Visitor, ask, problem, right, sentences, train, train_mistake
 
 HERE = Path(__file__).parent
 THINK = (1.0, 3.0)  # s between an answer and the next click
 TRANSLATES = 0.4  # of all clicks; the other actions share the rest evenly
 PROMPT = 150  # ms: the target for the 95th percentile of translations
+QUICK = 100  # translations a second: the target of a closed loop
 STEPS = 1500  # of a training: about as long as a visitor waits
 NO_THINK = (0.0, 0.0)
 FOLLOWED_MS, SHOWN_MS = {30: 700, 200: 1500}, 500  # by the number of students: the targets
@@ -298,10 +299,14 @@ async def closed(port: int, count: int, seconds: float, fresh: Iterator[str]) ->
 # ---- the parts and their results ----
 
 
-def measured(pid: int, work: Callable[[], Awaitable[Record]]) -> tuple[Record, dict[str, Any]]:
-    """A part's record, and its memory and CPU."""
+def measured(pid: int, work: Callable[[], Awaitable[Record]], title: str, most: int = 0) -> dict[str, Any]:
+    """A part's answers, its memory and its CPU, which are printed under a title.
+
+    Args:
+        most: how many of its answers are computed again.
+    """
     seen: list[tuple[float, float, float]] = []
-    begun, ours, theirs = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF), used(pid)[1]
+    begun, ours, theirs = time.monotonic(), time.process_time(), used(pid)[1]
 
     async def watched() -> Record:
         watcher = asyncio.create_task(watch(pid, seen))
@@ -311,23 +316,24 @@ def measured(pid: int, work: Callable[[], Awaitable[Record]]) -> tuple[Record, d
             watcher.cancel()
 
     record = asyncio.run(watched())
-    seconds, now = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_SELF)
-    took = now.ru_utime + now.ru_stime - ours.ru_utime - ours.ru_stime
-    rows = record.table()
-    return record, {
+    seconds = time.monotonic() - begun
+    found = {
         "seconds": seconds,
         "server_processor": (used(pid)[1] - theirs) / seconds,
-        "visitors_processor": took / seconds,
+        "visitors_processor": (time.process_time() - ours) / seconds,
         "memory": fit(seen),
-        "actions": rows,
+        "actions": record.table(),
+        "checked": record.check(most),
         "errors": record.errors,
         "queued": {"count": len(record.waiting), "most_waiting": max(record.waiting, default=0)},
         "refused": sum(record.refused.values()),
     }
+    say(title, found)
+    return found
 
 
-def in_room(port: int, pid: int, count: int, known: tuple[str, ...]) -> tuple[Heard, float]:
-    """What was measured of a class in a room while one visitor trains, and by how many MB the server has grown."""
+def in_room(port: int, pid: int, count: int, known: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The verdicts on a class in a room while one visitor trains."""
 
     async def lesson() -> Heard:
         training = asyncio.create_task(trains(port, Record(), math.inf))
@@ -339,17 +345,22 @@ def in_room(port: int, pid: int, count: int, known: tuple[str, ...]) -> tuple[He
     before = used(pid)[0]
     heard = asyncio.run(lesson())
     time.sleep(ROOM_REST)
-    return heard, used(pid)[0] - before
+    followed, bound = heard.p95("followed"), FOLLOWED_MS[count]
+    return [
+        none(f"errors of a room of {count}", len(heard.errors)),
+        at_most("a teacher's step on a phone, 95 of 100 within", followed, bound, "ms"),
+        at_most("a vote on the projector, 95 of 100 within", heard.p95("shown"), SHOWN_MS, "ms"),
+        at_most("memory after the room", used(pid)[0] - before, ROOM_MB, "MB", sign="+"),
+    ]
 
 
 def say(title: str, found: dict[str, Any]) -> None:
     print(f"\n## {title}\n", flush=True)
     shown(found["actions"])
-    asked = sum(row["count"] for row in found["actions"])
-    errors = sum(map(len, found["errors"].values()))
-    memory = found["memory"]
+    memory, a_second = found["memory"], count(found) / found["seconds"]
     print(
-        f"\n{asked} answers in {found['seconds']:.0f} s ({asked / found['seconds']:.1f} a second), {errors} errors."
+        f"\n{count(found)} answers in {found['seconds']:.0f} s ({a_second:.1f} a second), {faults(found)} errors;"
+        f" {found['checked']} were computed again."
         f" Processors: server {found['server_processor']:.2f}, visitors {found['visitors_processor']:.2f} of one."
         f"\nMemory of the server: {memory['first_mb']:.0f} MB at first, {memory['after_warm_up_mb']:.0f} after"
         f" {SETTLED:.0%} of the time, {memory['last_mb']:.0f} in the end; a line through the rest grows by"
@@ -359,17 +370,53 @@ def say(title: str, found: dict[str, Any]) -> None:
         print(f"  {action}: {why[0]}")
 
 
-def p95(found: dict[str, Any], action: str = "translate") -> float:
-    return next(row["p95_ms"] for row in found["actions"] if row["action"] == action)
+def count(found: dict[str, Any]) -> int:
+    return sum(row["count"] for row in found["actions"])
+
+
+def faults(*parts: dict[str, Any]) -> int:
+    return sum(len(each) for found in parts for each in found["errors"].values())
 
 
 def verdict(what: str, value: str, target: str, held: bool) -> dict[str, Any]:
-    print(f"| {what} | {value} | {target} | {'yes' if held else 'NO'} |")
-    return {"what": what, "value": value, "target": target, "held": bool(held)}
+    return {"what": what, "value": value, "target": target, "held": held}
+
+
+def at_most(what: str, value: float, most: float, unit: str, sign: str = "") -> dict[str, Any]:
+    digits = 0 if unit in ("ms", "MB") else 2
+    return verdict(what, f"{value:{sign}.{digits}f} {unit}", f"≤ {most:g} {unit}", value <= most)
+
+
+def none(what: str, faults: int) -> dict[str, Any]:
+    return verdict(what, str(faults), "0", faults == 0)
 
 
 def prompt(what: str, found: dict[str, Any]) -> dict[str, Any]:
-    return verdict(what, f"{p95(found):.0f} ms", f"≤ {PROMPT} ms", p95(found) <= PROMPT)
+    p95 = next(row["p95_ms"] for row in found["actions"] if row["action"] == "translate")
+    return at_most(f"{what}, 95 of 100 within", p95, PROMPT, "ms")
+
+
+def quick(what: str, found: dict[str, Any]) -> dict[str, Any]:
+    a_second = count(found) / found["seconds"]
+    return verdict(what, f"{a_second:.0f}", f"≥ {QUICK}", a_second >= QUICK)
+
+
+def verdicts(found: dict[str, dict[str, Any]], crowd: int) -> list[dict[str, Any]]:
+    queue = found["crowd"]["queued"]
+    told = f"{queue['count']}, up to {queue['most_waiting']} in the queue"
+    return [
+        none("errors of a class of thirty", faults(found["paced"])),
+        prompt("a translation", found["paced"]),
+        at_most("memory after warm-up", found["paced"]["memory"]["mb_a_minute"], FLAT, "MB a minute", sign="+"),
+        quick("translations a second, closed loop, sentences asked before", found["again"]),
+        quick("the same, each sentence new to the server", found["closed"]),
+        none(
+            f"errors of closed loop and {crowd} visitors",
+            faults(*(found[part] for part in ("closed", "again", "crowd", "after"))),
+        ),
+        verdict(f"of {crowd} who come at once, told that they wait", told, "> 0", queue["count"] > 0),
+        prompt("a new sentence after the crowd", found["after"]),
+    ]
 
 
 def main() -> None:
@@ -378,99 +425,43 @@ def main() -> None:
     parser.add_argument("--visitors", type=int, default=30)
     parser.add_argument("--crowd", type=int, default=300)
     asked = parser.parse_args()
-    torch.set_num_threads(
-        1
-    )  # as in the server: otherwise words whose probabilities agree to 7 digits may change places
+    torch.set_num_threads(1)  # as in the server: else words whose probabilities agree to 7 digits may change places
     drawn = sentences(12_000 + asked.crowd)
     first, known, new = drawn[:300], drawn[300:600], drawn[600 : 600 + asked.crowd]
     fresh = iter(drawn[600 + asked.crowd :])
-    short = min(60.0, asked.minutes * 12)  # s of each of the other parts
-    server = Server(log=Path(os.devnull))
-    port, pid = server.port, server.process.pid
-    try:
-        server.wait()
-        _, warm_found = measured(pid, lambda: paced(port, asked.visitors, 4 * short, first, NO_THINK, True))
-        say("warm-up, without a pause", warm_found)
-        calm, paced_found = measured(
-            pid, lambda: paced(port, asked.visitors, asked.minutes * 60, known, with_training=True)
-        )
-        checked = calm.check()
-        paced_found["errors"] = calm.errors
-        say(
-            f"{asked.visitors} visitors, {asked.minutes:g} minutes, one trains ({checked} answers checked)", paced_found
-        )
-        _, closed_found = measured(pid, lambda: closed(port, asked.visitors, short, fresh))
-        say("closed loop, translations of new sentences", closed_found)
-        _, again_found = measured(pid, lambda: closed(port, asked.visitors, short / 2, itertools.cycle(known[:200])))
-        say("closed loop, translations of sentences that were asked before", again_found)
-        _, crowd_found = measured(pid, lambda: paced(port, asked.crowd, short, known, first=new))
-        say(f"{asked.crowd} visitors who come at once", crowd_found)
-        queue = crowd_found["queued"]
-        print(
-            f"{queue['count']} times a visitor had waited for {POLL_AFTER} s and saw the length of the queue, at most"
-            f" {queue['most_waiting']}; {crowd_found['refused']} were refused, and came back."
-        )
-        _, after_found = measured(pid, lambda: closed(port, 1, short / 6, fresh))
-        say("one alone afterwards, translations of new sentences", after_found)
-        classes = {count: in_room(port, pid, count, known) for count in FOLLOWED_MS}
-    finally:
-        server.end()
-    memory = paced_found["memory"]
-    errors = sum(map(len, paced_found["errors"].values()))
-    new, again = (found["actions"][0]["count"] / found["seconds"] for found in (closed_found, again_found))
-    lost = sum(
-        len(each)
-        for found in (closed_found, again_found, crowd_found, after_found)
-        for each in found["errors"].values()
-    )
+    students, short = asked.visitors, min(60.0, asked.minutes * 12)  # s of each of the other parts
+    with served() as server:
+        port = server.port
+        part = partial(measured, server.process.pid)
+        found = {
+            "warm_up": part(
+                lambda: paced(port, students, 4 * short, first, NO_THINK, True), "warm-up, without a pause"
+            ),
+            "paced": part(
+                lambda: paced(port, students, asked.minutes * 60, known, with_training=True),
+                f"{students} visitors, {asked.minutes:g} minutes, one trains",
+                most=400,
+            ),
+            "closed": part(lambda: closed(port, students, short, fresh), "closed loop, translations of new sentences"),
+            "again": part(
+                lambda: closed(port, students, short / 2, itertools.cycle(known[:200])),
+                "closed loop, translations of sentences that were asked before",
+            ),
+            "crowd": part(
+                lambda: paced(port, asked.crowd, short, known, first=new), f"{asked.crowd} visitors who come at once"
+            ),
+            "after": part(
+                lambda: closed(port, 1, short / 6, fresh), "one alone afterwards, translations of new sentences"
+            ),
+        }
+        rooms = [in_room(port, server.process.pid, count, known) for count in FOLLOWED_MS]
+    held = [*verdicts(found, asked.crowd), *itertools.chain(*rooms)]
     print("\n| what | measured | target | held |\n| --- | --- | --- | --- |")
-    verdicts = [
-        verdict("errors of a class of thirty", str(errors), "0", errors == 0),
-        prompt("a translation, 95 of 100 within", paced_found),
-        verdict(
-            "memory after warm-up",
-            f"{memory['mb_a_minute']:+.2f} MB a minute",
-            f"≤ {FLAT:g}",
-            memory["mb_a_minute"] <= FLAT,
-        ),
-        verdict("translations a second, closed loop, sentences asked before", f"{again:.0f}", "≥ 100", again >= 100),
-        verdict("the same, each sentence new to the server", f"{new:.0f}", "≥ 100", new >= 100),
-        verdict(f"errors of closed loop and {asked.crowd} visitors", str(lost), "0", lost == 0),
-        verdict(
-            f"of {asked.crowd} who come at once, told that they wait",
-            f"{queue['count']}, up to {queue['most_waiting']} in the queue",
-            "> 0",
-            queue["count"] > 0,
-        ),
-        prompt("a new sentence after the crowd, 95 of 100 within", after_found),
-    ]
-    for count, (heard, grown) in classes.items():
-        errors, followed, shown = len(heard.errors), heard.p95("followed"), heard.p95("shown")
-        bound = FOLLOWED_MS[count]
-        verdicts += [
-            verdict(f"errors of a room of {count}", str(errors), "0", errors == 0),
-            verdict(
-                "a teacher's step on a phone, 95 of 100 within",
-                f"{followed:.0f} ms",
-                f"≤ {bound} ms",
-                followed <= bound,
-            ),
-            verdict(
-                "a vote on the projector, 95 of 100 within", f"{shown:.0f} ms", f"≤ {SHOWN_MS} ms", shown <= SHOWN_MS
-            ),
-            verdict("memory after the room", f"{grown:+.0f} MB", f"≤ {ROOM_MB}", grown <= ROOM_MB),
-        ]
+    for each in held:
+        print(f"| {each['what']} | {each['value']} | {each['target']} | {'yes' if each['held'] else 'NO'} |")
     machine = {"processors": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
-    found = {
-        "machine": machine,
-        "verdicts": verdicts,
-        "warm_up": warm_found,
-        "paced": paced_found,
-        "closed": closed_found,
-        "again": again_found,
-        "crowd": crowd_found,
-    }
-    (HERE / "load.json").write_text(json.dumps(found | {"after": after_found}, indent=1, allow_nan=False) + "\n")
+    written = {"machine": machine, "verdicts": held} | found
+    (HERE / "load.json").write_text(json.dumps(written, indent=1, allow_nan=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,23 +1,22 @@
-"""Shared by the benchmarks of the page: a server, and the format of ratios."""
+"""A server for a benchmark of the page, with classes of its own and without a log."""
 
-import statistics
+import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 from tests.browser.conftest import Server
 
 
 @contextmanager
-def served() -> Iterator[int]:
+def served(**how: Any) -> Iterator[Server]:
+    """What is given goes to `Server`."""
     with tempfile.TemporaryDirectory() as classes:
-        server = Server(TRANSFORMER_CLASSES=classes)
+        server = Server(log=Path(os.devnull), TRANSFORMER_CLASSES=classes, **how)
         try:
             server.wait()
-            yield server.port
+            yield server
         finally:
             server.end()
-
-
-def spread(ratios: list[float]) -> str:
-    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"

@@ -6,16 +6,26 @@ import subprocess
 import sys
 from pathlib import Path
 
-from playwright.sync_api import Playwright, sync_playwright
+from playwright.sync_api import Browser, Playwright, sync_playwright
 
 SHELL = "chromium-headless-shell"  # the same engine without the windows: it opens a page in half the time
 NAMES = (SHELL, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+QUIET = (
+    "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync "
+    "--no-first-run --enable-precise-memory-info"
+)
 
 
 def find(playwright: Playwright) -> str | None:
     """The path of a Chromium, or None where there is none."""
     own = playwright.chromium.executable_path
     return next(filter(None, map(shutil.which, NAMES)), own if Path(own).exists() else None)
+
+
+def launched(playwright: Playwright, *more: str) -> Browser:
+    """A browser with these arguments, too."""
+    return playwright.chromium.launch(executable_path=find(playwright), args=[*QUIET.split(), *more])
 
 
 def bring(playwright: Playwright) -> str:

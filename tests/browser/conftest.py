@@ -10,14 +10,19 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, Dialog, Locator, Page, Request, expect, sync_playwright
 
-from .chromium import find
+from transformer import Translation, Translator
+from transformer.inference.interventions import Interventions
+
+from .chromium import launched
 from .wire import question
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,11 +31,9 @@ TRAINED = 300_000  # ms: a training leaves the processor to the other tests, and
 expect.set_options(timeout=PATIENCE)
 LAPTOP: Any = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
 PHONE: Any = {"width": 390, "height": 844}
-QUIET = (
-    "--no-sandbox --disable-gpu --disable-background-networking --disable-component-update --disable-sync "
-    "--no-first-run --enable-precise-memory-info"
-)
 OPENED = "?tab=translate"  # all else is as usual
+BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
+SENTENCES = {"toy": BIER, "classroom": FLAGSHIP}
 # A page draws in a frame what has come, and may ask for more in the next.
 FRAMES = "async () => { for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame); }"
 SETTLED = f"""async () => {{
@@ -87,13 +90,19 @@ class Server:
         self.process.wait(timeout=60)
 
 
+@cache
+def translator(checkpoint: str) -> Translator:
+    return Translator.load(checkpoint, device="cpu")
+
+
+def translate(checkpoint: str, *changes: dict[str, Any], sentence: str = "") -> Translation:
+    """What the page has to show of a sentence."""
+    asked = sentence or SENTENCES[checkpoint]
+    return translator(checkpoint).translate(asked, interventions=Interventions.parse(list(changes)))
+
+
 def get(url: str) -> httpx.Response:
     return httpx.get(url, timeout=60, trust_env=False)
-
-
-def asks_for(request: Request, name: str) -> bool:
-    """Whether a page asks this question."""
-    return question(request) == name
 
 
 def post(url: str, path: str, body: Any, **headers: str) -> httpx.Response:
@@ -137,10 +146,8 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=find(playwright), args=[*QUIET.split(), ONE_PROCESS])
+    with sync_playwright() as playwright, launched(playwright, ONE_PROCESS) as chromium:
         yield chromium
-        chromium.close()
 
 
 class Visit:
@@ -158,6 +165,7 @@ class Visit:
         self.asked: list[str] = []
         self.faults: list[str] = []
         self._asked: set[Request] = set()  # without a whole answer
+        page.add_init_script("delete Element.prototype.requestFullscreen")  # a full screen cannot be resized
         page.on("request", self._ask)
         for end in ("requestfinished", "requestfailed"):
             page.on(end, lambda request: self._asked.discard(request))
@@ -189,6 +197,39 @@ class Visit:
         # A link's run that takes long comes after the run that every page opens with.
         self.page.locator("#top.busy").wait_for(state="detached")
         return self.page
+
+    def go(self, checkpoint: str = "toy", sentence: str = "", **place: object) -> Page:
+        """To a place by its link, in the page that is open; what the link leaves out is as at first."""
+        run = {"checkpoint": checkpoint, "sentence": sentence or SENTENCES[checkpoint]}
+        asked = {"tab": "translate"} | run | place
+        link = f"?{urlencode(asked)}"
+        if self.page.url == "about:blank":
+            return self.open(link)
+        follow(self.page, link)
+        changes = len(str(place["changes"]).split("*")) if "changes" in place else 0
+        arrived = f"""([tab, checkpoint, sentence, changes]) => {APP}.then(({{ state: {{ run, ...place }} }}) =>
+            !document.querySelector("#top.busy") && place.tab === tab && run.changes.length === changes
+            && run.checkpoint === checkpoint && run.sentence === sentence)"""
+        self.page.wait_for_function(arrived, arg=[asked["tab"], *run.values(), changes])
+        return self.page
+
+    def reset(self) -> None:
+        """Whatever a test has done to the page beside going to a place in it."""
+        page = self.page
+        page.unroute_all(behavior="ignoreErrors")
+        opened = page.url != "about:blank"
+        if opened:
+            for _ in range(2):  # what is open, and the room that it is shown to
+                page.keyboard.press("Escape")
+        page.set_viewport_size(LAPTOP["viewport"])
+        page.emulate_media(reduced_motion="reduce")
+        if opened:
+            page.evaluate("document.body.classList.remove('dark')")
+            if page.locator("html").get_attribute("lang") != "en":
+                page.locator("#language").select_option("en")
+        self.asked.clear()
+        faults, self.faults = self.faults, []
+        assert faults == []
 
     def tab(self, name: str) -> None:
         """By its name in a link."""
@@ -251,6 +292,12 @@ class Visit:
 APP = "import(performance.getEntriesByType('resource').find(({ name }) => name.includes('/dist/app.js')).name)"
 
 
+def follow(page: Page, link: str) -> None:
+    """Go to a link's place as the browser's Back does, without loading the page."""
+    back = "(link) => { history.pushState(null, '', link); dispatchEvent(new PopStateEvent('popstate')); }"
+    page.evaluate(back, link)
+
+
 def place(page: Page) -> dict[str, Any]:
     """What its visitor looks at."""
     read = "({ state }) => ({ ...state, run: [state.run.checkpoint, state.run.sentence] })"
@@ -260,12 +307,6 @@ def place(page: Page) -> dict[str, Any]:
 def move(page: Page, to: dict[str, Any]) -> None:
     """To another place, as a click does it."""
     page.evaluate(f"(to) => {APP}.then(({{ update }}) => update(to))", to)
-
-
-def luminance(rgb: list[float]) -> float:
-    """Of a colour from 0 to 255, as WCAG 2 defines it; what follows the three is ignored."""
-    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in (value / 255 for value in rgb[:3])]
-    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
 
 
 @contextmanager
@@ -279,35 +320,32 @@ def visiting(browser: Browser, url: str, **options: Any) -> Iterator[Visit]:
     assert visit.faults == []
 
 
-@pytest.fixture(scope="module")
-def shared(browser: Browser, url: str) -> Iterator[Visit]:
-    """One visitor for all tests of a file: each of them goes where it wants from wherever the last one was."""
+@pytest.fixture(scope="session")
+def returning(browser: Browser, url: str) -> Iterator[Visit]:
+    """A visitor whose page stays open, and whose browser has its scripts compiled: half of the work of opening it."""
     with visiting(browser, url) as visit:
         yield visit
 
 
-@pytest.fixture(scope="session")
-def returning(browser: Browser) -> Iterator[BrowserContext]:
-    """A browser that has been here before, and has the page's scripts compiled: half of the work of opening it. An
-    empty page keeps it alive between two visits."""
-    context = browser.new_context(**LAPTOP)
-    context.set_default_timeout(PATIENCE)
-    context.new_page()
-    yield context
-    context.close()
+@pytest.fixture
+def shared(returning: Visit) -> Iterator[Visit]:
+    """The page that most tests share: each goes where it wants, from wherever the last one was."""
+    yield returning
+    returning.reset()
 
 
 @pytest.fixture
-def visit(returning: BrowserContext, url: str) -> Iterator[Visit]:
-    """Of somebody of whom the browser remembers nothing else."""
-    visit = Visit(returning.new_page(), url)
-    yield visit
-    returning.clear_permissions()
-    keeper, *others = returning.pages
-    for page in others:
-        page.close()
+def visit(returning: Visit, url: str) -> Iterator[Visit]:
+    """Another page, of somebody of whom the browser remembers nothing else."""
+    context = returning.page.context
+    session = context.new_cdp_session(returning.page)
     forgotten = {"origin": url.rstrip("/"), "storageTypes": "local_storage,cookies,indexeddb"}
-    session = returning.new_cdp_session(keeper)
     session.send("Storage.clearDataForOrigin", forgotten)
     session.detach()
+    visit = Visit(context.new_page(), url)
+    yield visit
+    context.clear_permissions()
+    for page in context.pages:
+        if page is not returning.page:
+            page.close()
     assert visit.faults == []

@@ -1,4 +1,4 @@
-"""A load balancer for tests: every request goes to the next replica that is there, or to the one of its cookie."""
+"""A load balancer for tests: every request goes to the next replica that is there."""
 
 import asyncio
 import itertools
@@ -23,13 +23,11 @@ class Proxy:
 
     Attributes:
         seen: (method, path, replica) of each request that was answered.
-        sticky: whether a visitor who has had an answer stays with a replica, by a cookie.
     """
 
     def __init__(self, replicas: list[str]) -> None:
         self.replicas = replicas
         self.seen: list[tuple[str, str, int]] = []
-        self.sticky = False
         self._turn = itertools.count()
         app = Starlette(routes=[Route("/{path:path}", self._pass, methods=METHODS)], lifespan=self._lifespan)
         self._server = uvicorn.Server(
@@ -54,8 +52,7 @@ class Proxy:
     async def _pass(self, request: Request) -> Response:
         body, path = await request.body(), request.url.path
         headers = [(name, value) for name, value in request.headers.items() if name not in OWN]
-        wanted = request.cookies.get("replica") if self.sticky else None
-        first = int(wanted) if wanted else next(self._turn)
+        first = next(self._turn)
         for number in range(first, first + len(self.replicas)):
             number %= len(self.replicas)
             address = self.replicas[number].rstrip("/") + path
@@ -68,8 +65,5 @@ class Proxy:
                 continue
             self.seen.append((request.method, path, number))
             kept = {name: value for name, value in answer.headers.items() if name not in OWN}
-            response = StreamingResponse(answer.aiter_raw(), answer.status_code, kept)
-            if self.sticky:
-                response.set_cookie("replica", str(number))
-            return response
+            return StreamingResponse(answer.aiter_raw(), answer.status_code, kept)
         return Response("No replica answers.", 502)

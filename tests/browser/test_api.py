@@ -1,4 +1,4 @@
-"""The actions over HTTP, as another program calls them. What they answer is tested in tests/web/api."""
+"""The actions over HTTP, as another program calls them. What they answer and refuse is tested in tests/web."""
 
 import json
 import re
@@ -6,18 +6,15 @@ import shutil
 import subprocess
 
 import pytest
-from gradio_client import Client
-from gradio_client.exceptions import AppError
 
 from transformer.web.api.table import ACTIONS
 
-from .conftest import ROOT, TRAINED, get, post
+from .conftest import BIER, ROOT, TRAINED, get, post
 from .wire import action
 
 DOCUMENT = (ROOT / "transformer/web/README.md").read_text().split("## API")[1].split("\n## ")[0]
 HERE = "http://127.0.0.1:7860/"
 NAMED = {action.__name__: action for action in ACTIONS}
-BIER = "Ich möchte ein Bier"
 
 
 def block(kind: str, url: str) -> str:
@@ -46,17 +43,6 @@ def test_every_action_answers_curl(url: str) -> None:
     answers = dict(zip(asked, map(json.loads, run.stdout.splitlines()), strict=True))
     assert [name for name, answer in answers.items() if len(answer.get("data", [])) != 1] == []
     assert answers["translate"]["data"][0]["text"] == NAMED["translate"](*asked["translate"])["text"]
-
-
-def test_a_refusal_is_a_sentence(url: str) -> None:
-    client = Client(url, verbose=False, httpx_kwargs={"timeout": 60})
-    for name, arguments, named in (
-        ("/translate", ("wasser",), "wasser"),
-        ("/spot_the_bug", ("nonesuch",), "cross_padding"),
-        ("/sample", ("ich", -1.0), "at least 0"),
-    ):
-        with pytest.raises(AppError, match=rf"\w+ \w+.*{named}"):
-            client.predict(*arguments, api_name=name)
 
 
 def test_the_request_queue_takes_the_action_that_a_body_names(url: str) -> None:

@@ -3,17 +3,18 @@
 import csv
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from transformer import Vocabulary
 from transformer.storage.checkpoint import Checkpoint
 from transformer.storage.portable import PortableModel, save_portable
 
 from ..networks import network
-from .conftest import Visit
+from .conftest import FRAMES, Visit, visiting
 from .test_accessible import PLACES, reveal, walk
 from .test_lesson import STOPS
 
@@ -58,17 +59,18 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def brought(shared: Visit, evil: Path) -> Page:
-    page = shared.open("?tab=train")
-    page.locator("#bring-model").set_input_files(evil)
-    expect(page.locator("#checkpoint option:checked")).to_contain_text(MARKUP[0])
-    shared.ask(" ".join(MARKUP[:5]))
-    expect(page.locator(".run .tokens").first).to_contain_text(MARKUP[4])
-    return page
+def brought(browser: Browser, url: str, evil: Path) -> Iterator[Page]:
+    with visiting(browser, url) as visit:
+        page = visit.open("?tab=train")
+        page.locator("#bring-model").set_input_files(evil)
+        expect(page.locator("#checkpoint option:checked")).to_contain_text(MARKUP[0])
+        visit.ask(" ".join(MARKUP[:5]))
+        expect(page.locator(".run .tokens").first).to_contain_text(MARKUP[4])
+        yield page
 
 
 def test_what_is_typed_is_text(shared: Visit) -> None:
-    page = shared.open()
+    page = shared.go()
     for sentence, named in (("<img src=x onerror=alert(1)>", "“<img”"), (MARKUP[1], "“</b>"), (MARKUP[4], "“{{cons")):
         shared.ask(sentence)
         expect(shared.message).to_contain_text(named)
@@ -78,7 +80,7 @@ def test_what_is_typed_is_text(shared: Visit) -> None:
 def test_words_of_a_model_are_words_on_every_tab(brought: Page) -> None:
     shown = set()
     for name in walk(brought, WALK):
-        brought.wait_for_timeout(50)
+        brought.evaluate(FRAMES)
         assert brought.evaluate(RAN) == [], name
         text = brought.locator("body").inner_text()
         shown |= {word for word in MARKUP if word in text}

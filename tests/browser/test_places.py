@@ -8,12 +8,12 @@ from playwright.sync_api import Locator, Page, expect
 
 from transformer.mistakes import MISTAKES
 
-from .catalogue import t
-from .conftest import FRAMES, LAPTOP, PHONE, Visit, move, place, until
+from .catalogue import matching, t
+from .conftest import BIER, FRAMES, LAPTOP, PHONE, Visit, move, place, until
 
-STOPS = 14
+CLASS_STOPS = (1, 6, 9, 13)  # whose figures differ most
 ROOM: Any = {"width": 1280, "height": 720}
-BIER, COLA = "Ich möchte ein Bier", "ein cola"
+COLA = "ein cola"
 PLACES = ("tab", "stop", "part", "exercise")
 
 
@@ -76,28 +76,6 @@ def press(page: Page, key: str) -> None:
     page.evaluate(FRAMES)
 
 
-def start_class(page: Page) -> None:
-    page.locator("#lesson .choice").first.wait_for()
-    page.get_by_role("button", name=t("class.start")).click()
-    expect(page.locator("#room-code")).to_be_visible()
-    page.keyboard.press("Escape")
-
-
-def ask_class(page: Page) -> None:
-    page.keyboard.press("PageDown")
-    expect(page.locator("#room-close")).to_be_visible()
-
-
-def reveal(page: Page, is_class: bool) -> None:
-    if not is_class:
-        press(page, "r")
-        return
-    page.keyboard.press("PageDown")
-    expect(page.locator("#room-close")).to_be_hidden()
-    page.keyboard.press("PageDown")
-    expect(page.locator("#room-tally")).to_be_visible()
-
-
 @pytest.fixture
 def room(visit: Visit) -> Visit:
     """A projector's screen."""
@@ -156,44 +134,81 @@ def test_back_and_forward_walk_through_places_without_a_reload(visit: Visit) -> 
     assert page.evaluate("window.unloaded") is False
 
 
-@pytest.mark.parametrize(("checkpoint", "is_class"), [("toy", False), ("classroom", False), ("classroom", True)])
-def test_a_room_sees_every_stop_and_its_answer_without_scrolling(room: Visit, checkpoint: str, is_class: bool) -> None:
-    page = room.open(f"?tab=lesson&stop=1&present=yes&checkpoint={checkpoint}")
+ALIGNMENT = 15  # the stop that a lesson has where somebody asks for it
+ROOM_STOPS = (*range(1, 13), ALIGNMENT, 13, 14)
+
+
+def test_a_room_sees_every_stop_and_its_answer_without_scrolling(room: Visit) -> None:
+    stops = ",".join(map(str, ROOM_STOPS))
+    page = room.open(f"?tab=lesson&stops={stops}&stop=1&present=yes&checkpoint=classroom")
     figure = "#lesson .lesson-figure"
-    if is_class:
-        start_class(page)
-    for stop in range(1, STOPS + 1):
-        expect(page.locator("#stop-title")).to_contain_text(t("lesson.title", n=stop, of=STOPS, name="").strip())
+    for n, stop in enumerate(ROOM_STOPS, 1):
+        expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", n=n, of=len(ROOM_STOPS)))
         page.locator(f"{figure} > *").first.wait_for()
         choices = page.locator("#lesson .choice")
-        if choices.count() and is_class:
-            ask_class(page)
-            expect_in_view(choices.last, page.locator("#room-answered"))
-            reveal(page, is_class)
-            expect_in_view(page.locator("#room-tally"))
-        elif choices.count():
+        if choices.count():
             expect_in_view(choices.last)
             expect(page.locator("#lesson .shape")).to_be_hidden()  # of some stops it is the answer
             press(page, "1")
             why = page.locator("#lesson .why")
             if why.is_visible():
                 expect_in_view(why)
-            reveal(page, is_class)
-        told = page.locator("#lesson .reveal")
-        expect(told).to_be_visible()
-        expect_in_view(page.locator("#stop-title"), told, page.locator("#translation [aria-current=step]"))
-        until(lambda: unseen(page, "#lesson .question .word", f"{figure} :is(text, .word, .chip), #top .chip") == [])
+        if stop == ALIGNMENT:
+            expect_whole(page.locator(".alignment-grid"))
+        press(page, "r")
+        expect_answer_in_view(page)
+        if stop == ALIGNMENT:
+            expect_whole(page.locator(".alignment-grid"))
+            expect_in_view(page.locator(".alignment .say"))
         until(lambda: texts(page, f"{figure} :is(tr.marked, rect.marked, figure)")[1] == [])
-        until(lambda: page.evaluate(SMALLEST) >= 14)
-        assert told.evaluate("element => parseFloat(getComputedStyle(element).fontSize)") >= 24
         page.keyboard.press("n")
 
 
-@pytest.mark.parametrize("is_class", [False, True])
-def test_a_room_sees_every_exercise_and_its_answer_without_scrolling(room: Visit, is_class: bool) -> None:
+def expect_answer_in_view(page: Page) -> None:
+    told, figure = page.locator("#lesson .reveal"), "#lesson .lesson-figure"
+    expect(told).to_be_visible()
+    expect_in_view(page.locator("#stop-title"), told, page.locator("#translation [aria-current=step]"))
+    until(lambda: unseen(page, "#lesson .question .word", f"{figure} :is(text, .word, .chip), #top .chip") == [])
+    until(lambda: page.evaluate(SMALLEST) >= 14)
+    assert told.evaluate("element => parseFloat(getComputedStyle(element).fontSize)") >= 24
+
+
+def expect_whole(grid: Locator) -> None:
+    """No word of it is cut, and it does not scroll."""
+    expect_in_view(*grid.locator("th .word").all())
+    cut = "grid => [grid.parentElement, ...grid.querySelectorAll('th span')].some((each) => "
+    assert not grid.evaluate(f"{cut}each.scrollHeight > each.clientHeight + 1)")
+    assert grid.evaluate("({ parentElement: box }) => box.scrollWidth <= box.clientWidth + 1")
+
+
+def ask_class(page: Page) -> None:
+    page.keyboard.press("PageDown")
+    expect(page.locator("#room-close")).to_be_visible()
+
+
+def reveal_to_class(page: Page) -> None:
+    page.keyboard.press("PageDown")
+    expect(page.locator("#room-close")).to_be_hidden()
+    page.keyboard.press("PageDown")
+    expect(page.locator("#room-tally:visible")).to_be_visible()
+
+
+def test_a_class_sees_questions_votes_and_answers_without_scrolling(room: Visit) -> None:
+    """They take more room than the same without a class: of the lesson's stops, and of every exercise."""
     page = room.open("?tab=lesson&stop=1&present=yes&checkpoint=classroom")
-    if is_class:
-        start_class(page)
+    page.locator("#lesson .choice").first.wait_for()
+    page.get_by_role("button", name=t("class.start")).click()
+    expect(page.locator("#room-code")).to_be_visible()
+    page.keyboard.press("Escape")
+    for stop in CLASS_STOPS:
+        move(page, {"stop": stop - 1})
+        expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", n=stop))
+        page.locator("#lesson .lesson-figure > *").first.wait_for()
+        ask_class(page)
+        expect_in_view(page.locator("#lesson .choice").last, page.locator("#room-answered"))
+        reveal_to_class(page)
+        expect_in_view(page.locator("#room-tally"))
+        expect_answer_in_view(page)
     for name in MISTAKES:
         move(page, {"tab": "break", "part": "mistakes", "exercise": name})
         expect(page.locator(".exercise h2")).to_contain_text(t(f"mistakes.{name}.title"))
@@ -201,39 +216,19 @@ def test_a_room_sees_every_exercise_and_its_answer_without_scrolling(room: Visit
         if recorded.is_visible():
             recorded.click()
         expect(page.locator(".exercise .say")).to_be_visible()
-        if is_class:
-            ask_class(page)
-        for step in ("asked", "revealed"):
+        ask_class(page)
+        for step in (reveal_to_class, None):
             expect(page.locator(".exercise .columns :is(text, .chip):visible").first).to_be_visible()
             until(lambda: texts(page, ".exercise .columns :is(text, .word, .chip, .choice, .reveal)")[1] == [])
             until(lambda: page.evaluate(SMALLEST) >= 12)
-            if step == "asked":
-                reveal(page, is_class)
+            if step:
+                step(page)
         expect_in_view(page.locator(".exercise .reveal"))
 
 
-@pytest.mark.parametrize(("language", "is_class"), [("en", True), ("zh-Hans", False)])
-def test_a_room_sees_the_whole_alignment_grid(room: Visit, language: str, is_class: bool) -> None:
-    page = room.open("?tab=lesson&stops=12,15&stop=15&present=yes&checkpoint=classroom&language=" + language)
-    if is_class:
-        start_class(page)
-        room.settle()  # a key is for the question that stands there
-        ask_class(page)
-    grid = page.locator(".alignment-grid")
-    for step in ("asked", "revealed"):
-        assert all(in_view(word) for word in grid.locator("th .word").all())
-        cut = "grid => [grid.parentElement, ...grid.querySelectorAll('th span')].some((each) => "
-        assert not grid.evaluate(f"{cut}each.scrollHeight > each.clientHeight + 1)")
-        assert grid.evaluate("({ parentElement: box }) => box.scrollWidth <= box.clientWidth + 1")
-        assert page.evaluate(SMALLEST) >= 14
-        if step == "asked":
-            reveal(page, is_class)
-    assert in_view(page.locator("#lesson .reveal"))
-    assert in_view(page.locator(".alignment .say"))
-
-
 def test_what_a_tab_says_is_in_view(visit: Visit) -> None:
-    page = visit.page
+    """On a phone, and in front of a room, where the type is larger than on a laptop."""
+    page, panel = visit.page, "[role=tabpanel].open"
     places: list[dict[str, Any]] = [
         {"tab": "overview"},
         {"tab": "translate"},
@@ -241,16 +236,13 @@ def test_what_a_tab_says_is_in_view(visit: Visit) -> None:
         *({"tab": "attention", "kind": "cross", "drawing": drawing} for drawing in ("lines", "table")),
         {"tab": "inside"},
     ]
-    in_a_room = [*places, {"tab": "break", "part": "decoding", "strategy": "sampling"}]
-    panel = "[role=tabpanel].open"
     shown = f"{panel} :is(text, .word, .chip):not(.say *), #top .chip"
     for size, query, walked in (
-        (ROOM, "&checkpoint=classroom&present=yes", in_a_room),
-        (ROOM, "", places),
-        (PHONE, "&checkpoint=classroom", places),
+        (ROOM, "&present=yes", [*places, {"tab": "break", "part": "decoding", "strategy": "sampling"}]),
+        (PHONE, "", places),
     ):
         page.set_viewport_size(size)
-        visit.open(f"?tab=translate&step=2{query}")
+        visit.open(f"?tab=translate&step=2&checkpoint=classroom{query}")
         expect(visit.step_slider).to_have_value("2")
         for where in walked:
             move(page, where)
@@ -292,13 +284,10 @@ def test_an_opening_page_shifts_nothing_and_asks_little(visit: Visit) -> None:
     )
     for size, query in (
         (LAPTOP["viewport"], ""),
-        (LAPTOP["viewport"], "?checkpoint=classroom&tab=attention"),
         (LAPTOP["viewport"], "?checkpoint=classroom&tab=lesson&stop=12"),
         (PHONE, "?checkpoint=classroom&tab=attention"),
-        (PHONE, "?checkpoint=classroom&tab=inside"),
         (PHONE, "?checkpoint=classroom&tab=positions"),
         (PHONE, "?checkpoint=classroom&tab=train"),
-        (PHONE, "?checkpoint=classroom&tab=break&part=decoding&strategy=sampling"),
         (PHONE, "?tab=attention&sentence=Das Wasser ist kalt"),  # which the toy refuses
     ):
         visit.requests.clear()

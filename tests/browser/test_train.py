@@ -8,10 +8,10 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, Route, expect
 
 from . import maps
-from .actions import answering
 from .catalogue import EN, matching, t
-from .conftest import TRAINED, Visit, asks_for, until, visiting
+from .conftest import TRAINED, Visit, visiting
 from .test_accessible import barriers
+from .wire import Hold, answered, answering, asking, question
 
 SPANISH = [
     ("Yo bebo agua.", "I drink water."),
@@ -68,13 +68,6 @@ def replayed(page: Page, end: str, step: int) -> list[float]:
     return [weight for weight in maps.weights(page.locator("#replay .large .heatmap")) if weight is not None]
 
 
-def drawn_curves(page: Page) -> list[int]:
-    """How many points each curve of the training has."""
-    lines = page.locator("#train-live .js-line")
-    expect(lines.first).to_be_visible()
-    return lines.evaluate_all("lines => lines.map((line) => line.getAttribute('d').split('L').length)")
-
-
 def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_another_visitor(
     visit: Visit, browser: Browser, tmp_path: Path
 ) -> None:
@@ -108,7 +101,7 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
     expect(page.locator("#train-stop")).to_be_focused()
     expect(page.locator("#train-live .js-line").first).to_be_visible(timeout=TRAINED)
     # An estimate learns from the training that has ended.
-    with page.expect_response(lambda answer: asks_for(answer.request, "plan"), timeout=TRAINED):
+    with answered(page, "plan", TRAINED):
         finished(page)
     expect(page.locator("#train-start")).to_be_focused()
     right = t("train.scores.training", right=10, count=10, exact="100%", accuracy="100%")
@@ -120,7 +113,6 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
     before = len(visit.requests)
     untrained, trained = replayed(page, "min", 0), replayed(page, "max", 100)
     assert len(visit.requests) == before
-    curves = drawn_curves(page)
     assert max(abs(a - b) for a, b in zip(untrained, trained, strict=True)) > 0.3
     assert barriers(page) == {}
 
@@ -128,7 +120,7 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
     page.reload()
     expect(page.locator("#train-scores")).to_contain_text(right)
     assert (replayed(page, "min", 0), replayed(page, "max", 100)) == (untrained, trained)
-    until(lambda: drawn_curves(page) == curves)
+    expect(page.locator("#train-live .js-line").first).to_be_visible()
 
     # The whole page uses the model.
     expect(page.locator("#checkpoint option:checked")).to_contain_text("Spanish class")
@@ -137,8 +129,6 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
     expect(page.locator("#checks")).to_have_attribute("data-state", "✓")
     visit.tab("attention")
     expect(page.locator("#attention .large")).to_contain_text("Ella")
-    visit.tab("inside")
-    expect(page.locator("#inside")).to_contain_text("bread")
 
     # Another visitor does not see it, and has it from its file.
     visit.tab("train")
@@ -159,18 +149,15 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
         expect(other.page.locator("#translation")).to_have_text("You drink milk . E")
 
 
-def test_what_cannot_be_trained_is_refused_in_a_sentence(shared: Visit) -> None:
-    page, held = shared.open("?tab=train"), list[Route]()
+def test_what_cannot_be_trained_is_refused_in_a_sentence(visit: Visit) -> None:
+    page = visit.open("?tab=train")
     start_button, problems = page.locator("#train-start"), page.locator("#train-problems")
     expect(start_button).to_have_attribute("aria-disabled", "false")
 
-    def hold_first(route: Route) -> None:
-        held.append(route) if not held else route.continue_()
-
-    answering(page, "plan", hold_first)
-    with page.expect_request(lambda request: asks_for(request, "plan")):
+    Hold(page, "plan")
+    with asking(page, "plan"):
         set_number(page, "layers", 5)
-    with page.expect_event("requestfailed", lambda request: asks_for(request, "plan")):
+    with page.expect_event("requestfailed", lambda request: question(request) == "plan"):
         set_number(page, "n_heads", 5)  # a plan of what has been changed since is given up
     expect(problems).to_contain_text(t("plan.heads", d_model=64, n_heads=5))
     page.unroute_all(behavior="ignoreErrors")
@@ -182,23 +169,19 @@ def test_what_cannot_be_trained_is_refused_in_a_sentence(shared: Visit) -> None:
     choose_file(page, "ich möchte,i want".encode("utf-16"))
     expect(page.locator("#train")).to_contain_text(EN["pairs.not_utf8"])
 
-
-def test_an_estimate_beyond_the_limit_says_where_the_training_is_stopped(shared: Visit) -> None:
-    """As on a busy machine."""
-
     def slow_down(route: Route) -> None:
+        """As on a busy machine, where the estimate is beyond the limit."""
         answer = route.fetch()
         route.fulfill(response=answer, json=answer.json() | {"seconds": 300})
 
-    page = shared.page
     answering(page, "plan", slow_down)
-    shared.open("?tab=train&checkpoint=classroom")
+    page.locator("#train button[value=classroom]").click()
     expect(page.locator("#train-facts .time")).to_have_text(t("train.facts.cut", time="2 min", whole="5 min"))
-    page.unroute_all(behavior="wait")  # else an answer that is still slowed down fails the next test
+    page.unroute_all(behavior="wait")
 
 
-def test_a_stopped_training_leaves_a_model_that_outlasts_a_reload_and_is_removed(shared: Visit) -> None:
-    page = shared.open("?tab=train")
+def test_a_stopped_training_leaves_a_model_that_outlasts_a_reload_and_is_removed(visit: Visit) -> None:
+    page = visit.open("?tab=train")
     page.locator("#train button[value=toy]").click()
     for field, value in (("d_model", 32), ("layers", 1), ("steps", 8000)):
         set_number(page, field, value)

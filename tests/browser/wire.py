@@ -5,6 +5,7 @@ Streams, such as a training, are none.
 """
 
 import re
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -27,42 +28,28 @@ def asking(page: Page, name: str) -> AbstractContextManager[Any]:
     return page.expect_request(lambda request: question(request) == name)
 
 
+def answered(page: Page, name: str, timeout: float | None = None) -> AbstractContextManager[Any]:
+    """Until the page has an answer to this."""
+    return page.expect_response(lambda answer: question(answer.request) == name, timeout=timeout)
+
+
+def answering(page: Page, name: str, handle: Callable[[Route], object]) -> None:
+    """Let a test handle what the page asks under this name, until `page.unroute_all`."""
+    page.route("**", lambda route: handle(route) if question(route.request) == name else route.fallback())
+
+
 class Hold:
-    """Questions of this name get no answer until they are released; those that come later pass."""
+    """The first question of this name gets no answer until it is released; those that come later pass."""
 
     def __init__(self, page: Page, name: str) -> None:
-        self._name, self._page = name, page
         self._held: list[Route] = []
-        page.route(QUESTIONS, self._hold)
+        answering(page, name, self._hold)
 
     def _hold(self, route: Route) -> None:
-        self._held.append(route) if question(route.request) == self._name else route.fallback()
+        route.fallback() if self._held else self._held.append(route)
 
     def release(self) -> None:
-        self._page.unroute(QUESTIONS, self._hold)
-        for route in self._held:
-            route.continue_()
-
-
-def refuse(page: Page, key: str) -> None:
-    """Refuse all that a tab asks, by a message of this key."""
-    error = {"key": key, "values": {}, "english": "No such thing, said the server."}
-    page.route(
-        QUESTIONS,
-        lambda route: (
-            route.fallback() if question(route.request) == "translate" else route.fulfill(json={"error": error})
-        ),
-    )
-
-
-def busy(page: Page, waiting: int) -> None:
-    """The server says that this many wait in its queue."""
-    page.route("**/health", lambda route: route.fulfill(json={"queue": {"working": 2, "waiting": waiting}}))
-
-
-def full(page: Page) -> None:
-    """The queue takes no question, and says when to ask again, until `page.unroute_all`."""
-    page.route(QUESTIONS, lambda route: route.fulfill(status=503, headers={"Retry-After": "1"}, json={}))
+        self._held[0].continue_()
 
 
 def action(name: str) -> str:
