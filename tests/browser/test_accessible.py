@@ -131,7 +131,7 @@ PLACES: list[Place] = [
     ("translate, one head", {"averaged": False}, "#story .bars li", nothing),
     ("the device", {}, "#device", clicking("#device summary")),
     ("the checks", {}, "#checks", clicking("#checks summary")),
-    ("take home", {}, "#home", clicking("#home summary")),
+    ("take home", {}, "#downloads", clicking("#downloads summary")),
     ("share", {}, "#share", clicking("#share")),
     ("the messages", {}, "#sentence", messages),
     ("the word list", {}, ".examples", word_list),
@@ -428,7 +428,7 @@ def test_keys_open_close_and_scroll(shared: Visit) -> None:
     for opener, popup in (
         ("#device summary", "#device .popover"),
         ("#checks summary", "#checks .popover"),
-        ("#home summary", "#home .popover"),
+        ("#downloads summary", "#downloads .popover"),
         ("#share", ".share .popover"),
     ):
         page.locator(opener).click()

@@ -157,14 +157,14 @@ def test_a_file_that_cannot_be_made_is_said_so(visit: Visit) -> None:
     page = visit.open()
     visit.settle()
     page.context.set_offline(True)
-    page.locator("#home summary").click()
+    page.locator("#downloads summary").click()
     for what in ("handout", "notebook", "csv"):
         page.locator(f"[data-file={what}]").click()
-        expect(page.locator("#home [role=alert]")).to_have_text(t("download.failed"))
+        expect(page.locator("#downloads [role=alert]")).to_have_text(t("download.failed"))
         expect(page.locator(f"[data-file={what}]")).to_be_enabled()
     page.context.set_offline(False)
     saved(page.locator("[data-file=csv]"), "toy-attention.csv")
-    expect(page.locator("#home [role=alert]")).to_be_hidden()
+    expect(page.locator("#downloads [role=alert]")).to_be_hidden()
 
 
 # ---- any figure as a picture ----

@@ -89,11 +89,11 @@ def test_words_of_a_model_are_words_on_every_tab(brought: Page) -> None:
 
 def test_words_of_a_model_are_words_in_every_file(brought: Page) -> None:
     brought.keyboard.press("Escape")
-    brought.locator("#home summary").click()
+    brought.locator("#downloads summary").click()
     files = {}
     for kind in ("handout", "notebook", "csv"):
         with brought.expect_download() as download:
-            brought.locator(f"#home [data-file={kind}]").click()
+            brought.locator(f"#downloads [data-file={kind}]").click()
         files[kind] = Path(download.value.path()).read_text("utf-8")
         assert not set(download.value.suggested_filename) & set("<>:\"/\\|?*'")
     rows = list(csv.DictReader(io.StringIO(files["csv"])))

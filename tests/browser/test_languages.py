@@ -140,8 +140,8 @@ def test_what_the_server_refuses_is_told_in_the_visitors_language(visit: Visit) 
     page.locator("#checks[data-state='–']").wait_for()
     refused: list[Place] = [
         ("the checks", {}, "#checks", clicking("#checks summary")),
-        ("take home", {}, "#home", clicking("#home summary")),
-        ("a file", {}, "[data-file=csv]", clicking("[data-file=csv]", "#home [role=alert]")),
+        ("take home", {}, "#downloads", clicking("#downloads summary")),
+        ("a file", {}, "[data-file=csv]", clicking("[data-file=csv]", "#downloads [role=alert]")),
         ("positions", {"tab": "positions"}, "#positions .hint >> nth=-1", nothing),
         ("inside", {"tab": "inside"}, "#inside .say:not(:empty)", nothing),
         ("lesson", {"tab": "lesson", "stop": 3}, ".lesson-figure .hint", nothing),

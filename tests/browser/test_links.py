@@ -106,7 +106,7 @@ def test_a_presenters_link_hides_what_a_lesson_does_not_need(visit: Visit) -> No
     expect(page.locator(".share").get_by_role("status")).to_have_text(t("share.copied_presenter"))
     visit.open(page.evaluate("navigator.clipboard.readText()").removeprefix(visit.url))
     expect(title).to_have_text(matching("lesson.title", n=2))
-    hidden = ("#checkpoint", "#device", "#home", ".examples", "[role=tablist]")
+    hidden = ("#checkpoint", "#device", "#downloads", ".examples", "[role=tablist]")
     for control in (*hidden, ".lesson .saves >> nth=0"):
         expect(page.locator(control)).to_be_hidden()
     for kept in ("#translation", "#lesson .question", "#stop-next"):

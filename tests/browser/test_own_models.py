@@ -135,7 +135,7 @@ def test_one_layer_one_head_an_odd_width_no_positions_one_vocabulary_and_layer_n
     expect(page.locator("#attention .large svg")).to_be_visible()
 
     # The handout has how it was trained.
-    page.locator("#home summary").click()
+    page.locator("#downloads summary").click()
     with page.expect_download() as download:
         page.locator("[data-file=handout]").click()
     page.keyboard.press("Escape")

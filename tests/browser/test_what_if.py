@@ -231,9 +231,9 @@ def test_a_fully_masked_row_attends_to_nothing(shared: Visit) -> None:
     rows = page.locator("#checks [data-check=rows] th")
     expect(rows).to_contain_text(t("checks.rows_open"))
     expect(page.locator("#checks")).to_have_attribute("data-state", "✓")
-    page.locator("#home summary").click()
+    page.locator("#downloads summary").click()
     with page.expect_download() as download:
-        page.locator("#home [data-file=handout]").click()
+        page.locator("#downloads [data-file=handout]").click()
     page.keyboard.press("Escape")
     assert Path(download.value.path()).read_text("utf-8").count(f">{t('handout.nothing')}</td>") == 1
     page.get_by_role("button", name=t("changed.undo_all")).click()
@@ -289,7 +289,7 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
 def test_what_is_not_so_in_the_modified_run_is_not_said_of_it(shared: Visit) -> None:
     """Masks that were changed, and what was measured in the original network."""
     page = go(shared, TOY, "remove_mask.encoder", "translate", kind="encoder")
-    padded, about = t("translate.padded").strip(), page.locator("#attention .kept .hint")
+    padded, about = t("translate.padded").strip(), page.locator("#attention .savable .hint")
     expect(page.locator("#story")).not_to_contain_text(padded)
     shared.tab("attention")
     expect(about).to_have_text(t("attention.about.encoder"))

@@ -44,7 +44,7 @@ export function pictureButtons(figure: Element, name: () => string) {
 
 /** A figure with its buttons; `children` where more than the figure stands in the frame. */
 export const pictureFrame = (figure: Element, name: () => string, children: Child = figure) =>
-  h("div", { class: "kept" }, children, pictureButtons(figure, name));
+  h("div", { class: "savable" }, children, pictureButtons(figure, name));
 
 export function download(blob: Blob, name: string) {
   const link = h("a", { href: URL.createObjectURL(blob), download: name });

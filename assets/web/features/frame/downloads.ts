@@ -38,5 +38,5 @@ export function downloadMenu() {
     line("csv", "text/csv", () => askAboutRun("weights_csv", inUnit())),
   ];
   const list = h("div", { class: "popover" }, files, failed);
-  return h("details", { class: "pill", id: "home" }, h("summary", {}, t("download")), list);
+  return h("details", { class: "pill", id: "downloads" }, h("summary", {}, t("download")), list);
 }

@@ -117,7 +117,7 @@ function largeMap(run: DrawnRun, kind: Kind, head: number, sides: [Side, Side], 
     return map.element;
   });
   const buttons = pictureButtons(figure, () => `${file}-${head + 1}`);
-  return h("div", { class: "kept large" }, figure, buttons);
+  return h("div", { class: "savable large" }, figure, buttons);
 }
 
 /** In how many rows a head has its largest weight elsewhere than the first. */
@@ -133,7 +133,7 @@ function describeHead(run: DrawnRun, kind: Kind, head: number) {
 /** The losses of both sides while they are trained. */
 export function lossCurves(signal: AbortSignal) {
   const chart = lineChart(isPresenting() ? LOW_CHART : CHART, signal);
-  const element = h("div", { class: "kept" }, h("h4", {}, t("mistakes.loss")), chart.element);
+  const element = h("div", { class: "savable" }, h("h4", {}, t("mistakes.loss")), chart.element);
   /** @param names of the sides */
   const draw = (training: MistakeTraining, names: Record<Which, string>) => {
     const curves = WHICH.filter((which) => training[which].length).map((which) => ({

@@ -112,7 +112,7 @@ function layOut(element: Element, { controls, figures, say, sumSay, none, waveHe
   const kept = (figure: Plot) =>
     h(
       "div",
-      { class: "kept" },
+      { class: "savable" },
       figure,
       pictureButtons(figure, () => "positions"),
     );

@@ -42,7 +42,7 @@ export function mount({ element, signal }: View) {
   const steps = [h("h2", {}, t("translate.output")), cards, heading, frame, more, pickers, ablated, explained];
   const save = pictureButtons(candidates, file("candidates"));
   const next = [save, h("h2", {}, t("translate.candidates")), pieces, candidates, search.element, loop, limits];
-  const columns = [h("section", { class: "card said" }, steps), h("section", { class: "card kept" }, next)];
+  const columns = [h("section", { class: "card said" }, steps), h("section", { class: "card savable" }, next)];
   element.replaceChildren(say, h("div", { class: "columns" }, columns));
   more.addEventListener("click", () => {
     parts.areAllShown = !parts.areAllShown;
