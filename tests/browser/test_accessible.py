@@ -286,7 +286,7 @@ LOOK = r"""async (asked) => {
             if (part && content === "none") continue;
             if (longest(transitionDuration) > 1 || (animationName !== "none" && longest(animationDuration) > 1)) note("moves", e, part ?? "");
             if (part || cursor !== "pointer" || e.closest(keys) || e.closest("tr")?.querySelector(keys)) continue;
-            if (!e.closest(".visually-hidden, .figure, [data-map=modified] rect")) note("by pointer only", e);
+            if (!e.closest(".visually-hidden, .figure, [data-map=modified] canvas")) note("by pointer only", e);
         }
     }
     return found;

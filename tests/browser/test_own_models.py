@@ -45,7 +45,7 @@ TRUE: dict[str, list[str | re.Pattern[str]]] = {
     "heads": [matching("lesson.heads.question_alone"), matching("lesson.heads.text_alone")],
     "residual": [EN["lesson.residual.text_first"], "x̂ = LayerNorm(x),  o = Attention(x̂),  y = x + o"],
     "ffn": [t("lesson.ffn.question", activation="GELU"), "ŷ = LayerNorm(y),  FFN(ŷ) = GELU(ŷ W"],
-    "stack": [EN["lesson.stack.norm"], matching("lesson.stack.text_alone")],
+    "stack": [EN["lesson.stack.more_norm"], matching("lesson.stack.text_one_layer")],
     "logits": [matching("lesson.logits.text_tied")],
 }
 UNTRUE = {
@@ -132,7 +132,7 @@ def test_one_layer_one_head_an_odd_width_no_positions_one_vocabulary_and_layer_n
         page.locator("#language").select_option(language)
         expect(page.locator("html")).to_have_attribute("lang", language)
     visit.tab("attention")
-    expect(page.locator("#attention .large svg")).to_be_visible()
+    expect(page.locator("#attention .large .heatmap")).to_be_visible()
 
     # The handout has how it was trained.
     page.locator("#downloads summary").click()

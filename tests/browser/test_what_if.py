@@ -345,8 +345,8 @@ def test_quick_clicks_all_count_and_another_sentence_keeps_changes_of_the_networ
     expect(chips(page)).to_have_count(2)  # a word that was forced belongs to the other sentence
     hot = {"do": "temperature", "kind": "all", "temperature": 3}
     expect_output(page, translate(TOY, hot, *silent, sentence="ein bier"))
-    slider = group(page, "temperature").locator("input")
-    slider.focus()
+    group(page, "temperature").get_by_role("combobox").select_option("all")
+    group(page, "temperature").get_by_role("slider").focus()
     for _ in range(2):
         page.keyboard.press("ArrowRight")
     expect(chips(page)).to_contain_text([t("change.temperature", kind=t("change.of.all"), temperature=10)])
