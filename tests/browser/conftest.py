@@ -210,7 +210,8 @@ class Visit:
         arrived = f"""([tab, checkpoint, sentence, changes]) => {APP}.then(({{ state: {{ run, ...place }} }}) =>
             !document.querySelector("#top.busy") && place.tab === tab && run.changes.length === changes
             && run.checkpoint === checkpoint && run.sentence === sentence)"""
-        self.page.wait_for_function(arrived, arg=[asked["tab"], *run.values(), changes])
+        # By hand: Playwright's wait_for_function takes a promise for true.
+        until(lambda: bool(self.page.evaluate(arrived, [asked["tab"], *run.values(), changes])))
         return self.page
 
     def reset(self) -> None:
