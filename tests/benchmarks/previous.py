@@ -6,7 +6,7 @@ The earlier commit is checked out into a folder of its own; both are served, and
 import json
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from playwright.sync_api import Page, Playwright, sync_playwright
 from tests.browser.chromium import launched
 from tests.browser.conftest import LAPTOP, ROOT
 from tests.visitors import sentences
+from transformer.data import TOY
 
 from .drawing import FIGURE, SEEN
 from .ratio import MissingError, Ratio, alternate, percentile, ratio
@@ -49,22 +50,22 @@ def checked_out() -> Iterator[Path]:
             subprocess.run([*git, "remove", "--force", folder], check=True)
 
 
-def clicks(pages: list[Page], urls: list[str]) -> Ratio:
-    """Every sentence is new to both servers."""
+def clicks(what: str, checkpoint: str, typed: Sequence[str], pages: list[Page], urls: list[str]) -> Ratio:
+    """The same sentences on both pages, in turn; the first pair is not counted."""
     for page, url in zip(pages, urls, strict=True):
-        page.goto(f"{url}?checkpoint=classroom&tab=translate")
+        page.goto(f"{url}?checkpoint={checkpoint}&tab=translate")
         page.locator("#translation > *").first.wait_for()
         page.wait_for_load_state("networkidle")
-    new = [iter(sentences(CLICKS + 1)) for _ in pages]
+    left = [iter(typed) for _ in pages]
 
     def click(which: int) -> float:
-        ms = pages[which].evaluate(CLICK, next(new[which]))
+        ms = pages[which].evaluate(CLICK, next(left[which]))
         pages[which].wait_for_load_state("networkidle")  # the checks of the run
         return float(ms)
 
     took = alternate(lambda: click(0), lambda: click(1), CLICKS)
     note = "p95 {:.0f} and {:.0f} ms".format(*map(percentile, took))
-    return ratio("a click to its run, classroom", f"the page of {BEFORE}", 0.5, *took, note=note)
+    return ratio(f"a click to its run, {what}", f"the page of {BEFORE}", 0.5, *took, note=note)
 
 
 def cold_start(playwright: Playwright, url: str) -> float:
@@ -77,7 +78,7 @@ def cold_start(playwright: Playwright, url: str) -> float:
 
 
 def measure() -> Iterator[Ratio]:
-    """Measure both rows, in about two minutes.
+    """Measure the three rows, in about three minutes.
 
     Raises:
         MissingError: as in `checked_out`, before the first measurement.
@@ -90,6 +91,9 @@ def _measured(stack: ExitStack, before: Path) -> Iterator[Ratio]:
     with stack, sync_playwright() as playwright:
         urls = [stack.enter_context(served(folder=folder)).url for folder in (ROOT, before)]
         with launched(playwright) as browser:
-            yield clicks([browser.new_context(**LAPTOP).new_page() for _ in urls], urls)
+            pages = [browser.new_context(**LAPTOP).new_page() for _ in urls]
+            known = [each for each, _ in TOY.pairs] * CLICKS
+            yield clicks("the toy, translated before", "toy", known[: CLICKS + 1], pages, urls)
+            yield clicks("classroom, each sentence new", "classroom", sentences(CLICKS + 1), pages, urls)
         took = alternate(lambda: cold_start(playwright, urls[0]), lambda: cold_start(playwright, urls[1]), STARTS)
         yield ratio("cold start to the first map", f"the page of {BEFORE}", 0.6, *took)

@@ -1,8 +1,11 @@
 """Each reliance on what Gradio does not document: a test fails where it is not needed any more."""
 
+import asyncio
 import inspect
 import subprocess
 import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -12,6 +15,7 @@ from fastapi.exceptions import RequestValidationError
 from gradio.component_meta import ComponentMeta
 from gradio.data_classes import PredictBody
 from gradio.route_utils import FnIndexInferError, get_fn
+from gradio.server_messages import ProcessCompletedMessage
 
 from transformer.web import gradio_internals
 
@@ -53,6 +57,26 @@ def test_tools_would_call_the_server_that_their_first_request_names() -> None:
     assert blocks.mcp_server_obj.local_url is None  # only `launch` sets it
     gradio_internals.call_itself(blocks, "http://127.0.0.1:7860")
     assert blocks.mcp_server_obj.local_url == "http://127.0.0.1:7860"
+
+
+@pytest.mark.parametrize("most", [None, 2])
+def test_answers_that_nobody_reads_are_forgotten(most: int | None) -> None:
+    """Without this, all of them are there for ever."""
+    blocks = page().queue()
+    unread: Any = asyncio.Queue()
+    blocks._queue.pending_messages_per_session["me"] = unread
+    if most:
+        gradio_internals.forget_unread(blocks, most)
+    event = SimpleNamespace(alive=True, _id="x", session_hash="me")
+    for number in range(4):
+        blocks._queue.send_message(event, ProcessCompletedMessage(output={"data": number}, success=True))
+    kept = [message.output["data"] for message in iter_queue(unread) if message.success]
+    assert kept == ([2, 3] if most else [0, 1, 2, 3])
+
+
+def iter_queue(queue: Any) -> Iterator[Any]:
+    while not queue.empty():
+        yield queue.get_nowait()
 
 
 def test_what_names_no_action_escapes_from_gradio() -> None:

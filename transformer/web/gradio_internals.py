@@ -4,6 +4,8 @@ It is imported before Gradio, by `transformer.web`.
 """
 
 import sys
+import weakref
+from collections import deque
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -49,6 +51,22 @@ def call_itself(page: Any, address: str) -> None:
     at this one."""
     if page.mcp_server_obj:
         page.mcp_server_obj._local_url = address
+
+
+def forget_unread(page: Any, most: int) -> None:
+    """Gradio keeps every answer until its program reads it, however many there are: here, the latest `most`."""
+    from gradio.server_messages import ProcessCompletedMessage
+
+    send, answers = page._queue.send_message, deque[Any]()
+
+    def send_message(event: Any, message: Any) -> None:
+        send(event, message)
+        if isinstance(message, ProcessCompletedMessage):
+            answers.append(weakref.ref(message))  # one that was read is gone
+            if len(answers) > most and (oldest := answers.popleft()()):
+                oldest.output, oldest.success = {"error": "This answer was not read in time."}, False
+
+    page._queue.send_message = send_message
 
 
 def error_handlers() -> dict[type[Exception], Any]:

@@ -63,6 +63,13 @@ def test_errors_are_sentences_and_say_nothing_of_the_visitor(
     assert SECRET not in "".join(capfd.readouterr()) + caplog.text
 
 
+def test_a_sessions_own_model_is_the_pages(client: TestClient) -> None:
+    """Its answers, as lists of numbers, may be so large that they hold others up."""
+    refused = run(client, "translate", BEER, f"own-{SECRET}").json()["error"]
+    assert "toy" in refused
+    assert SECRET not in refused
+
+
 def test_what_is_not_there_is_refused(client: TestClient) -> None:
     for path in ("run/nothing", "run/predict", "call/nothing"):
         answer = client.post(f"/gradio_api/{path}", json={"data": [SECRET], "fn_index": 99})

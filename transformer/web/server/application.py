@@ -18,6 +18,7 @@ from . import files, page_routes
 from .guard import Guard
 
 MAX_CALL, MAX_TABLE = 256 * 2**10, 8 * 2**20  # bytes: a sentence and its changes; 2,000 pairs of the longest sentences
+MAX_UNREAD = 40  # answers of actions that their programs have not read yet; 8 are made at a time
 TABLES = ("/api/pairs", "/api/plan", "/api/train")
 OWN = ("/api/", "/dist/", "/health", "/models")
 
@@ -56,6 +57,7 @@ def application(page: gr.Blocks, head: str) -> FastAPI:
         ],
     )
     gradio_internals.without_quotes(page)
+    gradio_internals.forget_unread(page, MAX_UNREAD)
     return gr.mount_gradio_app(
         app,
         page,

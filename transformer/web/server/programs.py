@@ -15,7 +15,8 @@ from .. import access_log
 from ..api.question import message, sentence
 from ..api.turns import turn
 from ..client import NOBODY, client_of
-from ..sessions.models import logged_name
+from ..sessions.model_store import is_own_model
+from ..sessions.models import logged_name, no_checkpoint
 from .guard import FAULT
 
 
@@ -32,6 +33,8 @@ def as_action(function: Callable[..., Any]) -> Callable[..., Any]:
         values, started, outcome = bound.arguments, time.perf_counter(), "fault"
         client = client_of(request.request.scope, str(request.session_hash or "")) if request.request else NOBODY
         try:
+            if is_own_model(values.get("checkpoint")):  # the page's; its answers as lists would hold others up
+                raise no_checkpoint()
             if waits:
                 answer = plain(await function(**values | {"client": client}))
             else:

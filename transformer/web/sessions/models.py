@@ -100,11 +100,16 @@ def own_model(checkpoint: str) -> LoadedModel | None:
     return replace(loaded, translator=Translator(loaded.portable.checkpoint, checkpoint))
 
 
+def no_checkpoint() -> RefusedCheckpointError:
+    """Why a name is refused: which checkpoints there are."""
+    return RefusedCheckpointError("error.no_checkpoint", names=Words((*available_checkpoints(), *real_models())))
+
+
 @lru_cache
 def _shipped(checkpoint: str) -> tuple[Translator, str]:
     """With its card, which may be deleted while the server runs."""
     if checkpoint not in available_checkpoints():
-        raise RefusedCheckpointError("error.no_checkpoint", names=Words((*available_checkpoints(), *real_models())))
+        raise no_checkpoint()
     try:
         loaded = Translator.load(checkpoint)
         return loaded, (FOLDER / checkpoint / CARD).read_text("utf-8")
