@@ -36,16 +36,15 @@ from tests.visitors import (
     Connection,
     Question,
     Visitor,
+    ask,
     model_file,
     problem,
-    program,
     sentences,
     train,
     train_mistake,
 )
 from tests.web.nginx import MISSING, PROGRAM, nginx_before
 from transformer.storage.portable import PortableModel, save_portable
-from transformer.web.api import runs
 
 HONEST = "127.0.0.2"
 INTERVAL = 0.1  # s between two requests of the honest visitor
@@ -174,7 +173,8 @@ async def trainings(target: Target) -> None:
 async def what_ifs(target: Target) -> None:
     async def one(number: int) -> None:
         change = {"do": "temperature", "kind": "all", "temperature": 1 + number / 500}  # each a run of its own
-        await target.call("what_if", HUNDRED_WORDS, [change], target.own)
+        asked = {"checkpoint": target.own, "sentence": HUNDRED_WORDS, "changes": [change]}
+        await target.ask("POST", "api/translate", json=asked, headers={"Session": "attacker"})
 
     await asyncio.gather(*map(one, range(500)))
 
@@ -268,7 +268,8 @@ async def uploads(honest: Connection) -> None:
 async def uses_own_model(honest: Connection) -> None:
     uploaded = await honest.ask(upload())
     assert not problem(uploaded), problem(uploaded)
-    why = problem(await honest.ask(program(runs.translate, drawn()[0], uploaded.json()["model"]["checkpoint"])))
+    about = {"checkpoint": uploaded.json()["model"]["checkpoint"], "sentence": drawn()[0]}
+    why = problem(await honest.ask(ask("translate", "translate", "honest", **about)))
     assert not why, why
 
 

@@ -4,7 +4,6 @@ import asyncio
 import inspect
 import subprocess
 import sys
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from gradio.component_meta import ComponentMeta
 from gradio.data_classes import PredictBody
 from gradio.route_utils import FnIndexInferError, get_fn
-from gradio.server_messages import ProcessCompletedMessage
+from gradio.server_messages import EstimationMessage, ProcessCompletedMessage
 
 from transformer.web import gradio_internals
 
@@ -68,15 +67,13 @@ def test_answers_that_nobody_reads_are_forgotten(most: int | None) -> None:
     if most:
         gradio_internals.forget_unread(blocks, most)
     event = SimpleNamespace(alive=True, _id="x", session_hash="me")
+    for _ in range(4):
+        blocks._queue.send_message(event, EstimationMessage(queue_size=1))
+    assert unread.qsize() == (most or 4)
     for number in range(4):
         blocks._queue.send_message(event, ProcessCompletedMessage(output={"data": number}, success=True))
-    kept = [message.output["data"] for message in iter_queue(unread) if message.success]
-    assert kept == ([2, 3] if most else [0, 1, 2, 3])
-
-
-def iter_queue(queue: Any) -> Iterator[Any]:
-    while not queue.empty():
-        yield queue.get_nowait()
+    messages = [unread.get_nowait() for _ in range(unread.qsize())]
+    assert [each.output["data"] for each in messages if getattr(each, "success", False)] == [0, 1, 2, 3][-(most or 4) :]
 
 
 def test_what_names_no_action_escapes_from_gradio() -> None:

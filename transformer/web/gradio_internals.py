@@ -54,19 +54,22 @@ def call_itself(page: Any, address: str) -> None:
 
 
 def forget_unread(page: Any, most: int) -> None:
-    """Gradio keeps every answer until its program reads it, however many there are: here, the latest `most`."""
+    """Gradio keeps every answer until its program reads it, and with it each change of its place in the queue, however
+    many there are: here, the latest `most` answers, and of a program that reads nothing as many messages."""
     from gradio.server_messages import ProcessCompletedMessage
 
-    send, answers = page._queue.send_message, deque[Any]()
+    queue, send, answers = page._queue, page._queue.send_message, deque[Any]()
 
     def send_message(event: Any, message: Any) -> None:
-        send(event, message)
         if isinstance(message, ProcessCompletedMessage):
             answers.append(weakref.ref(message))  # one that was read is gone
             if len(answers) > most and (oldest := answers.popleft()()):
                 oldest.output, oldest.success = {"error": "This answer was not read in time."}, False
+        elif queue.pending_messages_per_session[event.session_hash].qsize() >= most:
+            return
+        send(event, message)
 
-    page._queue.send_message = send_message
+    queue.send_message = send_message
 
 
 def error_handlers() -> dict[type[Exception], Any]:

@@ -5,6 +5,7 @@ import os
 import gradio as gr
 from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -13,11 +14,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...files import shipped
 from .. import gradio_internals
 from ..api.table import QUESTIONS
+from ..api.turns import QUEUE_SIZE
+from ..client import client_of
+from ..fair_queue import FairQueue, QueueFullError
 from ..settings import settings
 from . import files, page_routes
 from .guard import Guard
 
 MAX_CALL, MAX_TABLE = 256 * 2**10, 8 * 2**20  # bytes: a sentence and its changes; 2,000 pairs of the longest sentences
+CALLS, CALLS_PER_ADDRESS = 8, 4  # of actions, at a time
 MAX_UNREAD = 40  # answers of actions that their programs have not read yet; 8 are made at a time
 TABLES = ("/api/pairs", "/api/plan", "/api/train")
 OWN = ("/api/", "/dist/", "/health", "/models")
@@ -44,6 +49,22 @@ class Preload:
         await self.app(scope, receive, write if is_page else send)
 
 
+class FairCalls:
+    """Calls of actions take turns by address before Gradio spends milliseconds of the event loop on each."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app, self._queue = app, FairQueue(CALLS, QUEUE_SIZE, CALLS_PER_ADDRESS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not scope["path"].startswith("/gradio_api/run/"):
+            return await self.app(scope, receive, send)
+        try:
+            async with self._queue.turn(client_of(scope)):
+                await self.app(scope, receive, send)
+        except QueueFullError:
+            raise HTTPException(503, "Too many calls wait. Try again in a moment.") from None
+
+
 def application(page: gr.Blocks, head: str) -> FastAPI:
     """The page, with these contents of its <head>, and its server."""
     app = FastAPI(
@@ -51,6 +72,7 @@ def application(page: gr.Blocks, head: str) -> FastAPI:
         routes=[*page_routes.routes(QUESTIONS), *files.ROUTES],
         middleware=[
             Middleware(Guard, own=OWN, max_body=max_body),
+            Middleware(FairCalls),
             Middleware(Preload),
             Middleware(GZipMiddleware, minimum_size=1024, compresslevel=3),
             Middleware(CORSMiddleware, allow_origins=()),  # of its own, so that Gradio lets no other site read answers
