@@ -154,7 +154,8 @@ def test_a_worker_that_is_killed_is_reported_and_the_queue_goes_on(server: Space
     until(lambda: server.training() == IDLE, TRAINED)
     assert len(server.models()) == 1  # the one that was killed leaves nothing
     key = found[kinds.index("trained")]["model"]["checkpoint"]
-    assert server.translate(COLA, key).status_code == 200
+    run = server.ask(ask("the new model", "translate", "two", checkpoint=key, sentence=COLA)).json()["run"]
+    assert run["checkpoint"] == key
 
 
 def test_a_model_in_use_goes_on_whatever_becomes_of_its_files(server: Space, toy: Translator) -> None:
