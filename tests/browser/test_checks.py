@@ -20,6 +20,7 @@ def test_every_run_is_checked_once_and_a_check_that_fails_or_cannot_be_made_is_n
     expect(badge.locator("[data-check] th")).to_have_text([f"✓ {t(f'checks.{name}')}" for name in NAMES])
     shared.asked.clear()
     shared.ask("ich möchte ein Cola")
+    shared.settle()  # a run that is replaced at once needs no checks
     shared.choose_model("classroom")
     shared.settle()
     assert shared.asked.count("checks") == 2

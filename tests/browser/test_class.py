@@ -131,6 +131,7 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         lead.locator("#room-address").click()
         expect_no_barriers(lead)
         lead.keyboard.press("Escape")
+        expect(lead.locator("dialog[open]")).to_have_count(0)  # which the keys of the lesson leave alone
         vote_at_stop(lead, [phone, other, laptop], 2)
 
         laptop.locator("#room-follow").click()  # leave following

@@ -20,6 +20,7 @@ import { settingRow, textBox, trainSettings } from "./settings.ts";
 import { startBar } from "./start-bar.ts";
 
 const PAUSE_MS = 250; // after the last change, until the server is asked for a plan of it
+const MAX_QUESTIONS = 3; // about what was changed a moment before Start
 const RETRY_MS = 4000;
 
 type Front = "data" | "replay";
@@ -95,7 +96,7 @@ export function mount({ element, signal }: View) {
     plan.askSoon();
   }
   async function begin() {
-    await plan.ask(); // about what was changed a moment ago
+    for (let n = 0; n < MAX_QUESTIONS && isStale(); n++) await plan.ask(); // a newer one aborts an older one
     if (isTraining() || isStale() || !planned.plan) return;
     if (problems().length) return bar.showFirstProblem();
     startTraining(question(), planned.plan.uniform ?? 0);
