@@ -1,5 +1,6 @@
 """What programs ask through Gradio: every action is answered or refused with a sentence, and nothing else is there."""
 
+import asyncio
 import logging
 from collections.abc import Iterator
 from typing import Any
@@ -13,8 +14,10 @@ from transformer.web.access_log import LOG
 from transformer.web.api import turns
 from transformer.web.client import Client
 from transformer.web.server import programs
-from transformer.web.server.application import application
+from transformer.web.server.application import CALLS_PER_ADDRESS, FairCalls, application
 from transformer.web.server.guard import FAULT
+
+from ..loop import async_test, until
 
 BEER, SECRET = "Ich möchte ein Bier", "geheim"
 pytestmark = pytest.mark.slow
@@ -84,3 +87,26 @@ def test_another_sites_page_can_neither_act_nor_read(client: TestClient) -> None
     assert run(client, "translate", BEER, "toy", **evil).status_code == 403
     for path in ("/", "/config", "/gradio_api/info"):
         assert "access-control-allow-origin" not in client.get(path, headers=evil).headers
+
+
+@async_test
+async def test_an_addresss_calls_wait_before_gradio_has_them() -> None:
+    begun: list[str] = []
+    end = asyncio.Event()
+
+    async def gradio(scope: Any, _receive: Any, _send: Any) -> None:
+        begun.append(scope["client"][0])
+        await end.wait()
+
+    calls = FairCalls(gradio)
+
+    def call(address: str, path: str = "/gradio_api/run/translate") -> asyncio.Task[None]:
+        scope = {"type": "http", "path": path, "headers": [], "client": (address, 1)}
+        return asyncio.create_task(calls(scope, None, None))  # type: ignore[arg-type]
+
+    tasks = [call("1.1.1.1") for _ in range(CALLS_PER_ADDRESS + 1)]
+    tasks += [call("2.2.2.2"), call("1.1.1.1", "/health")]
+    await until(lambda: begun.count("2.2.2.2") == 1 and len(begun) == CALLS_PER_ADDRESS + 2)
+    end.set()
+    await asyncio.gather(*tasks)
+    assert len(begun) == CALLS_PER_ADDRESS + 3
