@@ -5,7 +5,7 @@ import { isPresenting } from "../state/address.ts";
 import { formatPercent, hasText, nodes, t } from "../state/i18n.ts";
 import type { Sublayer } from "../state/server-cache.ts";
 import { h, scrollBox, setChildren, word } from "../ui/dom.ts";
-import { pictureButtons } from "../ui/export.ts";
+import { savable } from "../ui/export.ts";
 import { formulas } from "../ui/formula.ts";
 import { attentionColumns, commonDigits, dot, fixed, mean, variance } from "../ui/numbers.ts";
 import { button, link, rowHeading, table } from "../ui/parts.ts";
@@ -113,12 +113,12 @@ export function stageContent(stage: Stage, view: SublayerView, isDrawn: boolean 
   const { model } = view.run;
   const unit = { activation: activationName(model), floor: activationFloor(model) };
   const more = furtherTexts(stage, view).map((key) => [" ", t(key, unit)]);
+  if (isDrawn) savable(figure, figure, () => `${kind}-layer-${layer + 1}-head-${head + 1}-${stage}`);
   return [
     h("h3", {}, t(title)),
     stageHeadline(stage, view),
     h("p", { class: "hint" }, nodes(about, textPlaces(view)), more),
     figure,
-    isDrawn ? pictureButtons(figure, () => `${kind}-layer-${layer + 1}-head-${head + 1}-${stage}`) : null,
   ];
 }
 

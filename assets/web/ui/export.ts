@@ -29,22 +29,40 @@ const TYPE: Record<string, string> = {
 };
 const SHARP = 2; // pixels of the PNG a pixel of the page
 
-/** Two buttons that save `figure`, seen when it is pointed at. `name` is called for the file's name. */
-export function pictureButtons(figure: Element, name: () => string) {
+/** What can be saved of the page, by the frame that it stands in. */
+const pictures = new WeakMap<Element, { figure: Element; name: () => string }>();
+
+/** Let the menu of the tab save `figure`, which stands in `frame`. `name` is called for the file's name. */
+export function savable<Frame extends Element>(frame: Frame, figure: Element, name: () => string) {
+  frame.classList.add("savable");
+  pictures.set(frame, { figure, name });
+  return frame;
+}
+
+/** A figure in a frame of its own; `children` where more than the figure stands in it. */
+export const pictureFrame = (figure: Element, name: () => string, children: Child = figure) =>
+  savable(h("div", {}, children), figure, name);
+
+/** A row for each figure of the open tab: its name, and two buttons that save it. */
+export function pictureRows() {
+  const frames = [...document.querySelectorAll<HTMLElement>("[role=tabpanel].open .savable")];
+  return frames.flatMap((frame) => {
+    const picture = pictures.get(frame);
+    return picture && frame.checkVisibility() ? [pictureRow(picture.figure, picture.name)] : [];
+  });
+}
+
+function pictureRow(figure: Element, name: () => string) {
   const saver = (format: "svg" | "png", make: (picture: SVGSVGElement) => Promise<Blob>) => {
-    const title = t(`save.${format}`);
+    const title = t(`save.${format}`, { name: name() });
     const save = async () => {
       dispatchEvent(new Event("beforeprint")); // which draws what waits to be in sight
       download(await make(elementToSvg(figure)), `${name()}.${format}`);
     };
     return button("save", format.toUpperCase(), save, { title, "aria-label": title });
   };
-  return h("span", { class: "saves" }, saver("svg", svgFile), saver("png", pngFile));
+  return h("p", { class: "saves" }, h("span", {}, name()), saver("svg", svgFile), saver("png", pngFile));
 }
-
-/** A figure with its buttons; `children` where more than the figure stands in the frame. */
-export const pictureFrame = (figure: Element, name: () => string, children: Child = figure) =>
-  h("div", { class: "savable" }, children, pictureButtons(figure, name));
 
 export function download(blob: Blob, name: string) {
   const link = h("a", { href: URL.createObjectURL(blob), download: name });
@@ -86,8 +104,7 @@ export function elementToSvg(element: Element) {
 
 function addElement(element: Element, picture: SVGSVGElement, frame: DOMRect) {
   const style = getComputedStyle(element);
-  if (style.visibility === "hidden" || !element.getClientRects().length || element.matches(".visually-hidden, .saves"))
-    return;
+  if (style.visibility === "hidden" || !element.getClientRects().length || element.matches(".visually-hidden")) return;
   const box = element.getBoundingClientRect();
   const at = { x: box.x - frame.x, y: box.y - frame.y, width: box.width, height: box.height };
   if (element instanceof SVGElement) {

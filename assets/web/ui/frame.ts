@@ -68,13 +68,10 @@ export function listenForFrameKeys(header: HTMLElement, signal: AbortSignal) {
 
 /** Whether any was open; the focus goes to what opened it. */
 function closePopups(header: HTMLElement) {
-  const found = header.querySelectorAll("details[open], .share .popover:not([hidden])");
-  const open = [...found] as HTMLElement[];
-  for (const each of open) {
-    const opener = each.closest(".share")?.querySelector("#share") ?? each.querySelector("summary");
-    if (each.contains(document.activeElement)) (opener as HTMLElement | null)?.focus();
-    if (each instanceof HTMLDetailsElement) each.open = false;
-    else each.hidden = true;
+  const open = [...header.querySelectorAll<HTMLDetailsElement>("details[open]")];
+  for (const each of open.reverse()) {
+    if (each.contains(document.activeElement)) each.querySelector("summary")?.focus();
+    each.open = false;
   }
   return open.length > 0;
 }

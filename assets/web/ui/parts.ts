@@ -136,6 +136,14 @@ export function onResize(element: Element, draw: ResizeObserverCallback, signal:
   signal.addEventListener("abort", () => observer.disconnect());
 }
 
+/** A click elsewhere closes it. */
+export function closeOutside(details: HTMLDetailsElement, signal: AbortSignal) {
+  const close = ({ target }: Event) => {
+    if (!details.contains(target as Node)) details.open = false;
+  };
+  document.addEventListener("click", close, { signal });
+}
+
 /** Says whether any of the values differs from those of the call before; `forget` makes the next call say so. */
 export function changeDetector() {
   let last: unknown[] | null = null;

@@ -22,7 +22,7 @@ import { isAblated } from "../../state/changes.ts";
 import { formatPercent, joinSentences, t } from "../../state/i18n.ts";
 import { argmax, attentionRow, SIDES, state, subscribe, update } from "../../state/state.ts";
 import { h, isSpecial, namedChoice, scrollBox, setChildren } from "../../ui/dom.ts";
-import { pictureButtons, pictureFrame } from "../../ui/export.ts";
+import { pictureFrame, savable } from "../../ui/export.ts";
 import { button, changeDetector, closest, headPicker, isOpen, kindPicker, onResize } from "../../ui/parts.ts";
 import { markHead, markWords, modelView } from "./model-view.ts";
 
@@ -108,7 +108,7 @@ function largeMap(open: (place: { layer: number; head: number }) => void, redraw
   let drawn = null as Drawn | null;
   const map = () => drawn?.map ?? null;
   const tip = cellTips(large, map, signal);
-  const buttons = pictureButtons(large, () => fileName(state.drawing === "all" ? "all" : `head-${state.head + 1}`));
+  const file = () => fileName(state.drawing === "all" ? "all" : `head-${state.head + 1}`);
   const zoom = zoomControl(redraw);
   const lines = lineControls(redraw);
   const tools = h("div", { class: "map-tools" }, zoom.element, lines.element);
@@ -136,7 +136,7 @@ function largeMap(open: (place: { layer: number; head: number }) => void, redraw
   }
 
   return {
-    element: h("div", { class: "map" }, heading, tools, place, key, ablated, tip, buttons),
+    element: savable(h("div", { class: "map" }, heading, tools, place, key, ablated, tip), large, file),
     place,
     /** `row` is put into words. */
     draw(width: number, hasGold: boolean, row: number) {

@@ -37,6 +37,6 @@ export function downloadMenu() {
     line("notebook", "application/x-ipynb+json", () => askAboutRun("notebook", inUnit())),
     line("csv", "text/csv", () => askAboutRun("weights_csv", inUnit())),
   ];
-  const list = h("div", { class: "popover" }, files, failed);
-  return h("details", { class: "pill", id: "downloads" }, h("summary", {}, t("download")), list);
+  const list = h("div", { class: "unfolded" }, files, failed);
+  return h("details", { id: "downloads" }, h("summary", { class: "entry" }, t("download")), list);
 }

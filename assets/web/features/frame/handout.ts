@@ -76,7 +76,6 @@ function staticCopy(sheet: HTMLElement) {
   );
   for (const [i, picture] of pictures.entries()) copies[i].replaceWith(stillPicture(picture));
   document.body.classList.toggle("dark", wasDark);
-  for (const each of copy.querySelectorAll(".saves")) each.remove();
   for (const each of copy.querySelectorAll("button")) each.replaceWith(...each.childNodes);
   for (const each of copy.querySelectorAll("[tabindex]")) each.removeAttribute("tabindex");
   return [...copy.childNodes];

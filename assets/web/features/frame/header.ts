@@ -1,4 +1,4 @@
-// The title line: which model, which device and why, which language, light or dark.
+// The title line: what this is, which model, which language, and one menu for the rest.
 
 import { isOwn, isReal, modelName, models, useModel } from "../../api/models.ts";
 import { awaitedModel, cancelWait, secondsLeft } from "../../api/real-models.ts";
@@ -20,33 +20,19 @@ import { state, subscribe } from "../../state/state.ts";
 import { describeModel } from "../../ui/describe.ts";
 import { h } from "../../ui/dom.ts";
 import { followFrame, listenForFrameKeys, startPresenting } from "../../ui/frame.ts";
-import { button, option } from "../../ui/parts.ts";
+import { button, closeOutside, option } from "../../ui/parts.ts";
 
 import { downloadMenu } from "./downloads.ts";
 import { badge as checksBadge } from "./self-checks.ts";
-import { shareButton } from "./share.ts";
+import { shareEntry } from "./share.ts";
 
 const PAPER = "https://arxiv.org/abs/1706.03762";
 const THEME_KEY = "attention-bitte-theme";
 
 export function mount({ element, signal }: View) {
   restoreTheme();
-  const closeOthers = ({ target }: Event) => {
-    for (const each of element.querySelectorAll("details")) if (!each.contains(target as Node)) each.open = false;
-  };
-  document.addEventListener("click", closeOthers, { signal });
-  const paper = h("a", { href: PAPER, target: "_blank", rel: "noopener" }, "Attention Is All You Need");
-  const title = h("h1", {}, "Attention, bitte", " ", h("small", {}, nodes("header.subtitle", { paper })));
-  const controls = [
-    modelChoice(element, signal),
-    deviceBadge(opening),
-    checksBadge(signal),
-    themeButton(),
-    languageChoice(),
-    downloadMenu(),
-    shareButton(signal),
-    presentButton(),
-  ];
+  const title = h("h1", {}, "Attention, bitte", " ", h("small", {}, t("header.subtitle")));
+  const controls = [modelChoice(element, signal), languageChoice(), menu(signal)];
   const header = h("header", {}, title, h("div", { class: "header-controls" }, controls));
   element.replaceChildren(skipLink(), header);
   showAwaitedModel(element.closest(".contain") ?? document.body, signal); // where the stylesheet reaches
@@ -78,7 +64,25 @@ function themeButton() {
     const isDark = document.body.classList.toggle("dark");
     writePreference(THEME_KEY, isDark ? "dark" : "light");
   };
-  return button("pill", "◐", toggle, { title: t("header.theme"), "aria-label": t("header.theme") });
+  return button("entry", t("header.theme"), toggle, { id: "theme" });
+}
+
+/** What is not needed at first sight. */
+function menu(signal: AbortSignal) {
+  const element = h("details", { class: "pill", id: "menu" }, h("summary", {}, t("header.menu")));
+  const paper = h("a", { href: PAPER, target: "_blank", rel: "noopener" }, "Attention Is All You Need");
+  const entries = [
+    presentButton(),
+    shareEntry(),
+    downloadMenu(),
+    checksBadge(signal),
+    deviceBadge(opening),
+    themeButton(),
+    h("p", { class: "hint" }, nodes("header.paper", { paper })),
+  ];
+  element.append(h("div", { class: "popover" }, entries));
+  for (const each of [element, ...element.querySelectorAll("details")]) closeOutside(each, signal);
+  return element;
 }
 
 const pillSelect = (id: string, title: string, options: [string, string][]) =>
@@ -163,8 +167,9 @@ function languageChoice() {
 }
 
 function deviceBadge({ device, why }: { device: string; why: Message }) {
-  const summary = h("summary", {}, h("span", { class: "dot" }), device);
-  return h("details", { class: "pill", id: "device" }, summary, h("p", { class: "popover" }, formatMessage(why)));
+  const summary = h("summary", { class: "entry" }, t("header.device", { device }));
+  return h("details", { id: "device" }, summary, h("p", { class: "unfolded" }, formatMessage(why)));
 }
 
-const presentButton = () => button("pill", t("present"), startPresenting, { id: "present", title: t("present.title") });
+const presentButton = () =>
+  button("entry", t("present"), startPresenting, { id: "present", title: t("present.title") });

@@ -12,12 +12,12 @@ import { cells, changeDetector, rowHeading, table } from "../../ui/parts.ts";
 
 const PAUSE_MS = 300; // runs that are passed by in less are not checked
 
-/** A badge for the header. */
+/** An entry of the menu, which says whether they passed. */
 export function badge(signal: AbortSignal) {
   const mark = h("span");
-  const summary = h("summary", {}, mark);
-  const body = h("div", { class: "popover" });
-  const element = h("details", { class: "pill", id: "checks" }, summary, body);
+  const summary = h("summary", { class: "entry" }, mark);
+  const body = h("div", { class: "unfolded" });
+  const element = h("details", { id: "checks" }, summary, body);
   const show = (sign: string, key: string, ...more: Child[]) => {
     mark.textContent = `${sign} ${t("checks")}`;
     element.dataset.state = sign;

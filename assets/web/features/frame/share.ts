@@ -9,13 +9,13 @@ import { formatMessage, t } from "../../state/i18n.ts";
 import { state } from "../../state/state.ts";
 import { h } from "../../ui/dom.ts";
 import { downloadModel } from "../../ui/export.ts";
-import { button, link, startButton } from "../../ui/parts.ts";
+import { link, startButton } from "../../ui/parts.ts";
 
 /** Tokens of the models that this visitor has shared, by their keys. */
 const tokens: Map<string, string> = new Map();
 
 /** Copies the link to what is seen; the same for a presenter, without the controls that a lesson does not need. */
-export function shareButton(signal: AbortSignal) {
+export function shareEntry() {
   const address = h("input", { readonly: true, "aria-label": t("share.link"), onfocus: () => address.select() });
   const status = h("p", { role: "status" });
   const say = (text: string) => status.replaceChildren(text);
@@ -24,14 +24,13 @@ export function shareButton(signal: AbortSignal) {
   const about = h("p", {}, presenter, " ", t("share.presenter_about"));
   const start = startButton("share-class");
   const ofClass = start && h("p", {}, start, " ", t("class.start.about"));
-  const popover = h("div", { class: "popover", hidden: true }, status, own, address, about, ofClass);
+  const panel = h("div", { class: "unfolded" }, status, own, address, about, ofClass);
 
   async function copy(presenting: boolean) {
     const { checkpoint } = state.run;
     const isPrivate = isOwn(checkpoint) && !isShared(checkpoint) && !tokens.has(checkpoint);
     own.hidden = !isPrivate;
     for (const each of [address, about]) each.hidden = isPrivate;
-    popover.hidden = false;
     if (isPrivate) return say(t("share.own", { name: modelName(checkpoint) }));
     address.value = linkOf(presenting);
     try {
@@ -44,12 +43,9 @@ export function shareButton(signal: AbortSignal) {
     }
   }
 
-  const share = button("pill", t("share"), () => copy(isPresenting()), { id: "share" });
-  const element = h("span", { class: "share" }, share, popover);
-  const hide = ({ target }: Event) => {
-    if (!element.contains(target as Node)) popover.hidden = true;
-  };
-  document.addEventListener("click", hide, { signal });
+  const summary = h("summary", { class: "entry", id: "share" }, t("share"));
+  const element = h("details", { class: "share" }, summary, panel);
+  element.addEventListener("toggle", () => element.open && copy(isPresenting()));
   return element;
 }
 

@@ -1,11 +1,13 @@
 // The bar of tabs, and the panel of the one that is open. Which one that is is part of the state.
 
 import { schema } from "../../api/schema.ts";
+import type { View } from "../../api/types.ts";
 import { hereButton } from "../../charts/overview-mini.ts";
 import { t } from "../../state/i18n.ts";
 import { lessonStops, state, subscribe, update } from "../../state/state.ts";
-import { h, scrollToMiddle } from "../../ui/dom.ts";
-import { button, changeDetector } from "../../ui/parts.ts";
+import { h, scrollToMiddle, setChildren } from "../../ui/dom.ts";
+import { pictureRows } from "../../ui/export.ts";
+import { button, changeDetector, closeOutside } from "../../ui/parts.ts";
 
 /** The place of the tab that a key leads to. */
 const KEYS: Record<string, (at: number, count: number) => number> = {
@@ -15,7 +17,7 @@ const KEYS: Record<string, (at: number, count: number) => number> = {
   End: (_, count) => count - 1,
 };
 
-export function mount({ element }: import("../../api/types.ts").View) {
+export function mount({ element, signal }: View) {
   const { choices = [] } = schema.parameters.tab;
   const tabs = choices.map((name) => {
     const attributes = { role: "tab", id: `tab-${name}`, "data-tab-id": name, "aria-controls": `panel-${name}` };
@@ -30,7 +32,7 @@ export function mount({ element }: import("../../api/types.ts").View) {
     tab.focus();
     tab.click();
   });
-  element.replaceChildren(h("div", { class: "tab-bar" }, list, returnButton(), hereButton()));
+  element.replaceChildren(h("div", { class: "tab-bar" }, list, returnButton(), hereButton(), pictureMenu(signal)));
   const isNew = changeDetector();
   subscribe(list, () => isNew(state.tab) && open(list, tabs));
 }
@@ -48,6 +50,22 @@ function open(list: HTMLElement, tabs: HTMLButtonElement[]) {
     panel?.dispatchEvent(new Event("opened"));
     if (isOpen) scrollToMiddle(list, tab);
   }
+}
+
+/** The figures of the open tab, as files. */
+function pictureMenu(signal: AbortSignal) {
+  const list = h("div", { class: "popover" });
+  const element = h("details", { class: "pill", id: "pictures" }, h("summary", {}, t("save")), list);
+  const isNewTab = changeDetector();
+  subscribe(element, () => {
+    if (isNewTab(state.tab, state.part)) element.open = false;
+  });
+  element.addEventListener("toggle", () => {
+    const rows = element.open ? pictureRows() : [];
+    setChildren(list, rows.length ? rows : h("p", {}, t("save.none")));
+  });
+  closeOutside(element, signal);
+  return element;
 }
 
 /** Leads back to the stop of the lesson that one came from. */

@@ -80,7 +80,7 @@ const stageSections = () =>
 /** A space as high as the figure that was there. */
 function empty(section: HTMLElement, height: number) {
   section.style.minHeight = `${height || EXPECTED}px`;
-  for (const figure of section.querySelectorAll(".stage-figure, .saves")) figure.remove();
+  for (const figure of section.querySelectorAll(".stage-figure")) figure.remove();
 }
 
 function stageIndex(open: (stage: Stage) => void) {

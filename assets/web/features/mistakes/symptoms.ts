@@ -11,7 +11,7 @@ import { isPresenting } from "../../state/address.ts";
 import { formatNumber, formatPercent, nodes, t } from "../../state/i18n.ts";
 import { argmax, attentionRow, SIDES } from "../../state/state.ts";
 import { chip, h, word } from "../../ui/dom.ts";
-import { pictureButtons } from "../../ui/export.ts";
+import { savable } from "../../ui/export.ts";
 import { rowHeading, table } from "../../ui/parts.ts";
 
 type Which = "wrong" | "right";
@@ -116,8 +116,7 @@ function largeMap(run: DrawnRun, kind: Kind, head: number, sides: [Side, Side], 
     map.element.setAttribute("aria-label", describeLargestWeights(kind, 0, head, run));
     return map.element;
   });
-  const buttons = pictureButtons(figure, () => `${file}-${head + 1}`);
-  return h("div", { class: "savable large" }, figure, buttons);
+  return savable(h("div", { class: "large" }, figure), figure, () => `${file}-${head + 1}`);
 }
 
 /** In how many rows a head has its largest weight elsewhere than the first. */

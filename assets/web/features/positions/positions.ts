@@ -11,7 +11,7 @@ import { formatNumber, joinSentences, t } from "../../state/i18n.ts";
 import { askAboutRun, askOnce } from "../../state/server-cache.ts";
 import { decodeFloats, state, subscribe, update } from "../../state/state.ts";
 import { h, segmented } from "../../ui/dom.ts";
-import { pictureButtons } from "../../ui/export.ts";
+import { pictureFrame } from "../../ui/export.ts";
 import { onResize, option } from "../../ui/parts.ts";
 import { onThemeChange } from "../../ui/theme.ts";
 
@@ -109,13 +109,7 @@ function layOut(element: Element, { controls, figures, say, sumSay, none, waveHe
   const { length, position, dimension, width, stack } = controls;
   const card = (...children: Child[]) => h("section", { class: "card" }, children);
   const sliders = (...children: Child[]) => h("div", { class: "sliders" }, children);
-  const kept = (figure: Plot) =>
-    h(
-      "div",
-      { class: "savable" },
-      figure,
-      pictureButtons(figure, () => "positions"),
-    );
+  const kept = (figure: Plot) => pictureFrame(figure, () => `positions-${Object.values(figures).indexOf(figure) + 1}`);
   const widthLabel = h("label", {}, h("span", {}, t("positions.width")), width);
   const sum = card(h("div", { class: "controls" }, h("h2", {}, t("positions.sum")), stack.element), kept(figures.sum));
   sum.classList.add("below");

@@ -1,13 +1,14 @@
 // Sentences to try: example sentences, a surprise, and the words that the model knows.
 
-import { isOwn, models } from "../../api/models.ts";
+import { isOwn, isReal, models } from "../../api/models.ts";
 import type { Example, OwnModel } from "../../api/types.ts";
 import { t } from "../../state/i18n.ts";
 import { state, subscribe } from "../../state/state.ts";
 import { h, setChildren } from "../../ui/dom.ts";
 import { button, changeDetector } from "../../ui/parts.ts";
-import { askExample, askSurprise } from "./requests.ts";
+import { askExample, askSurprise, plainText } from "./requests.ts";
 
+const PANEL = "all-examples";
 const MAX_LENGTH = 40; // letters of a sentence on a button; its title has all of them
 
 function shortened(sentence: string) {
@@ -17,43 +18,43 @@ function shortened(sentence: string) {
   return `${start.trimEnd()}…`;
 }
 
-/** Examples and words of the run's model. */
+/** Examples of the run's model in one line; behind "more" all of them, a surprise and the words that it knows. */
 export function exampleBar() {
-  const element = h("p", { class: "examples" });
   const list = h("div", { class: "word-list" });
   const title = [h("h2", {}, t("words.title")), h("button", { class: "pill" }, t("close"))];
   const dialog = h("dialog", { "aria-label": t("words.title") }, h("form", { method: "dialog" }, title), list);
   dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close()); // outside of it
   const sentences = h("span", { class: "example-list" });
-  const more = button("more", t("examples.more"), () => unfold(true));
-  const unfold = (open: boolean) => {
-    element.classList.toggle("unfolded", open);
-    if (open) more.hidden = true;
-  };
-  const look = () => {
-    more.hidden = true; // it takes room itself, and must not decide whether it is there
-    more.hidden = element.classList.contains("unfolded") || sentences.scrollHeight <= sentences.clientHeight + 2;
-  };
-  new ResizeObserver(look).observe(sentences);
-  sentences.addEventListener("focusin", ({ target }) => {
-    if (!(target instanceof HTMLElement) || !target.matches(":focus-visible")) return; // by the Tab key
-    if (target.offsetTop > sentences.offsetTop + 2) unfold(true);
-  });
+  const all = h("div", { id: PANEL, class: "plan all-examples", popover: "auto" });
+  all.addEventListener("click", () => all.hidePopover());
+  const more = h("button", { type: "button", popovertarget: PANEL }, t("examples.more"));
+  const element = h("p", { class: "examples" }, t("examples.try"), " ", sentences, more);
   const isNew = changeDetector();
   subscribe(element, () => {
     const { checkpoint } = state.run;
     if (!isNew(checkpoint) || !Object.hasOwn(models(), checkpoint)) return; // one that is gone gives way to another run
-    const { examples, surprise, words: known } = models()[checkpoint];
+    const { examples, surprise, words } = models()[checkpoint];
     const hint = { title: t("examples.surprise_hint") };
-    const words = Object.keys(known).length > 0 && button(null, t("examples.words"), () => dialog.showModal());
-    const drawn = surprise ? [button(null, t("examples.surprise"), askSurprise, hint), " "] : [];
-    unfold(false);
+    const showWords = button("link", t("examples.words"), () => dialog.showModal());
     sentences.replaceChildren(...examples.flatMap((each) => [exampleButton(each), " "]));
-    setChildren(element, t("examples.try"), " ", sentences, more, " ", drawn, words || [], dialog);
-    look();
+    setChildren(
+      all,
+      examples.map((each) => h("p", {}, exampleButton(each))),
+      surprise ? h("p", {}, button("link", t("examples.surprise"), askSurprise, hint)) : null,
+      Object.keys(words).length ? h("p", {}, showWords) : null,
+    );
+    more.hidden = !surprise && !isReal(checkpoint) && hasAllWords(examples, words);
     list.replaceChildren(...wordLists(checkpoint));
   });
-  return element;
+  return [element, all, dialog];
+}
+
+/** Whether a few examples have every word that the model knows. */
+function hasAllWords(examples: Example[], words: OwnModel["words"]) {
+  const shown = new Set(examples.flatMap(({ sentence }) => plainText(sentence).split(" ")));
+  return Object.values(words as Record<string, [string, string][]>)
+    .flat()
+    .every(([source]) => shown.has(plainText(source)));
 }
 
 function exampleButton(example: Example) {

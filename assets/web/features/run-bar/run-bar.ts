@@ -6,7 +6,6 @@ import { hereButton } from "../../charts/overview-mini.ts";
 import { isPresenting, updateAddressBar } from "../../state/address.ts";
 import { attendsAhead, hasNoEffect, requestChanges, undoChange } from "../../state/changes.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
-import { plannedStops } from "../../state/lesson-plan.ts";
 import { argmax, attentionRow, state, subscribe, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { describeChange } from "../../ui/describe.ts";
@@ -21,8 +20,6 @@ import { stepControls } from "./steps.ts";
 import { tokenUnit } from "./token-unit.ts";
 
 type Parts = ReturnType<typeof build>;
-
-const LESSON_MINUTES = 45; // of the lesson that the button starts
 
 export function mount({ element, signal }: View) {
   const parts = build(signal);
@@ -39,28 +36,24 @@ export function mount({ element, signal }: View) {
     askSentence(box.value);
     fold(true);
   };
-  const startLesson = () =>
-    update({ tab: "lesson", stop: 0, stops: plannedStops(LESSON_MINUTES, state.run.model.pieces) });
   const ask = h(
     "form",
     { id: "ask", onsubmit: translate },
     h("div", { id: "sentence" }, box),
     h("button", { id: "translate" }, t("sentence.translate")),
-    button("start", t("lesson.start", { minutes: LESSON_MINUTES }), startLesson, { id: "start-lesson" }),
   );
   const special = ["S", "E"].map((token) => h("span", {}, t(`legend.${token}`)));
-  const legend = h("p", { class: "legend" }, special, parts.padding, h("span", { class: "keys" }, t("legend.keys")));
+  parts.legend.append(...special, parts.padding);
   const tokens = h("p", {}, parts.source, h("span", { class: "arrow" }, "→"), " ", parts.target);
   parts.run.append(tokens, parts.steps.element, frameControls());
   card.append(
     h("div", { class: "progress", "aria-hidden": "true" }),
-    ask,
+    h("div", { class: "ask-line" }, ask, h("div", { class: "beside-ask" }, exampleBar(), parts.note, parts.legend)),
+    h("div", { class: "under" }, parts.refusal.elements, parts.queue, parts.unit.element, parts.changed),
     parts.run,
-    parts.unit.element,
-    parts.changed,
-    h("div", { class: "under" }, parts.refusal.elements, parts.queue, parts.note, exampleBar(), legend),
   );
   element.replaceChildren(card);
+  onResize(card, () => stickToRun(parts.run), signal);
   parts.source.addEventListener("pointerover", (event) => nameToken(parts, event));
   subscribe(element, () => draw(parts));
   onResize(parts.run, () => fitTokens(parts.target), signal);
@@ -89,6 +82,7 @@ const build = (signal: AbortSignal) => ({
   isRefused: false,
   queue: h("p", { class: "crowd", id: "crowd", role: "status", hidden: true }),
   note: h("p", { class: "note", hidden: true }),
+  legend: h("p", { class: "legend" }),
   padding: h("span", {}, t("legend.P")),
   changed: h("div", { class: "changed", hidden: true }),
   compare: link(t("changed.compare"), () => update({ tab: "break", part: "whatif" })),
@@ -107,6 +101,7 @@ const complaint =
     parts.isRefused = isRefusal(error);
     parts.run.classList.toggle("stale", parts.isRefused);
     parts.note.hidden = parts.isRefused || !parts.note.hasChildNodes();
+    parts.legend.hidden = !parts.note.hidden;
     if (parts.isRefused) fold(false); // what leads on is in view
     await parts.refusal.draw(error, sentence, wrongLink);
   };
@@ -122,7 +117,6 @@ function draw(parts: Parts) {
   const { run, step, layer, head, averaged } = state;
   updateAddressBar();
   if (parts.isNewRun(run)) drawRun(parts);
-  parts.run.classList.toggle("long", run.source.length + run.output.length > MAX_WRAPPED);
   const isInWhatIf = state.tab === "break" && state.part === "whatif";
   // There it has its place, so that nothing jumps under a finger.
   changed.hidden = !isInWhatIf && run.changes.length === 0;
@@ -161,10 +155,18 @@ function nameToken({ source, weights }: Parts, { target }: Event) {
   target.title = isFolded ? `${t("run.read_as", { token: run.source[key] })} ${look}` : look;
 }
 
-const MIN_ZOOM = 0.6;
-const MAX_WRAPPED = 32; // tokens of both sides: of more, each side has one line, which scrolls
+const [MIN_ZOOM, MIN_ZOOM_PRESENTING] = [0.75, 0.6];
+const STUCK_GAP = 6; // px above the run where it stays
 
-/** Where the frame is folded to one line, it shrinks to show the whole run, or scrolls to the step. */
+/** Where a tab is scrolled, the run stays at the top of the screen as one line, and the tabs under it. */
+function stickToRun(run: HTMLElement) {
+  const card = run.parentElement as HTMLElement;
+  const { style } = document.documentElement;
+  style.setProperty("--above-run", `${run.offsetTop - STUCK_GAP}px`);
+  style.setProperty("--run-line", `${card.offsetHeight - run.offsetTop + STUCK_GAP}px`);
+}
+
+/** The line of the run shrinks to show the whole of it, or scrolls to the step. */
 function fitTokens(target: HTMLElement) {
   const line = target.parentElement;
   const now = target.children[state.step];
@@ -172,12 +174,13 @@ function fitTokens(target: HTMLElement) {
   line.style.removeProperty("zoom");
   const { clientWidth, scrollWidth } = line;
   if (scrollWidth <= clientWidth) return;
-  if (isPresenting()) line.style.setProperty("zoom", String(Math.max(MIN_ZOOM, clientWidth / scrollWidth - 0.01)));
+  const least = isPresenting() ? MIN_ZOOM_PRESENTING : MIN_ZOOM;
+  line.style.setProperty("zoom", String(Math.max(least, clientWidth / scrollWidth - 0.01)));
   scrollToMiddle(line, now);
 }
 
 /** The parts that stay while the visitor steps through a run. */
-function drawRun({ source, target, note, padding, changed, compare, isRefused }: Parts) {
+function drawRun({ source, target, note, legend, padding, changed, compare, isRefused }: Parts) {
   const { run, baseline } = state;
   padding.hidden = !run.source.includes("P");
   setChildren(
@@ -188,11 +191,12 @@ function drawRun({ source, target, note, padding, changed, compare, isRefused }:
     const { probability } = run.steps[step];
     const title = t("run.chip", { step: step + 1, share: formatPercent(probability) });
     const onclick = () => update({ step });
-    return [chip("button", token, "target", { type: "button", title, style: `--share: ${probability}`, onclick }), " "];
+    return [chip("span", token, "target", { title, style: `--share: ${probability}`, onclick }), " "];
   });
   setChildren(target, output);
   note.replaceChildren(...describeRun(run));
   note.hidden = isRefused || !note.hasChildNodes();
+  legend.hidden = !note.hidden;
   const nothing = h("p", { class: "hint" }, t("changed.nothing"));
   replaceKeepingFocus(changed, baseline ? changeList(run, baseline, compare) : [nothing]);
 }

@@ -8,7 +8,7 @@ import { button, changeDetector, closest } from "../../ui/parts.ts";
 type Icon = Parameters<typeof icon>[0];
 type Parts = ReturnType<typeof build>;
 
-const KEYS: Partial<Record<Icon, string>> = { first: "Home", back: "←", next: "→", last: "End" };
+const KEYS: Partial<Record<Icon, string>> = { back: "←", next: "→" };
 const PLAY_MS = 1100;
 
 export function stepControls(signal: AbortSignal) {
@@ -26,11 +26,9 @@ function build() {
   slider.addEventListener("input", () => goTo(slider.valueAsNumber - 1));
   const play = iconButton("play", () => toggle(parts));
   const buttons = [
-    iconButton("first", () => goTo(0)),
     iconButton("back", () => goTo(state.step - 1)),
     play,
     iconButton("next", () => goTo(state.step + 1)),
-    iconButton("last", () => goTo(Infinity)),
   ];
   const parts = {
     element: h("div", { class: "transport", role: "group", "aria-label": t("run.steps") }, buttons, slider, count),

@@ -29,7 +29,7 @@ import {
   segmented,
   word,
 } from "../../ui/dom.ts";
-import { pictureButtons, pictureFrame } from "../../ui/export.ts";
+import { pictureFrame, savable } from "../../ui/export.ts";
 import { button, changeDetector, closest, link, onResize, option, setContent } from "../../ui/parts.ts";
 
 type Parts = ReturnType<typeof build>;
@@ -320,8 +320,8 @@ function buildMap(drawn: () => DrawnMap | null, signal: AbortSignal) {
   const [heading, gridHeading] = [h("h2"), h("h2")];
   const say = h("p", { class: "say", id: "replay-say" });
   const meaning = h("p", { class: "hint meaning" });
-  const buttons = pictureButtons(large, () => fileName(`head-${view.head + 1}`));
-  const map = h("div", { class: "map" }, heading, zoom.element, place, tip, buttons);
+  const box = h("div", { class: "map" }, heading, zoom.element, place, tip);
+  const map = savable(box, large, () => fileName(`head-${view.head + 1}`));
   const controls = h("div", { class: "controls" }, kind.element, whose.element, layers);
   const thumbnails = pictureFrame(grid, () => fileName("heads"), [gridHeading, grid, most]);
   const element = [

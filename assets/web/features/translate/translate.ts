@@ -20,7 +20,7 @@ import {
   segmented,
   word,
 } from "../../ui/dom.ts";
-import { pictureButtons, pictureFrame } from "../../ui/export.ts";
+import { pictureFrame, savable } from "../../ui/export.ts";
 import { button, changeDetector, link } from "../../ui/parts.ts";
 
 import { pieceSearch } from "./piece-search.ts";
@@ -40,9 +40,11 @@ export function mount({ element, signal }: View) {
   const file = (what: string) => () => `step-${state.step + 1}-${what}`;
   const frame = pictureFrame(bars, file("looks"), scrollBox(bars));
   const steps = [h("h2", {}, t("translate.output")), cards, heading, frame, more, pickers, ablated, explained];
-  const save = pictureButtons(candidates, file("candidates"));
-  const next = [save, h("h2", {}, t("translate.candidates")), pieces, candidates, search.element, loop, limits];
-  const columns = [h("section", { class: "card said" }, steps), h("section", { class: "card savable" }, next)];
+  const next = [h("h2", {}, t("translate.candidates")), pieces, candidates, search.element, loop, limits];
+  const columns = [
+    h("section", { class: "card said" }, steps),
+    savable(h("section", { class: "card" }, next), candidates, file("candidates")),
+  ];
   element.replaceChildren(say, h("div", { class: "columns" }, columns));
   more.addEventListener("click", () => {
     parts.areAllShown = !parts.areAllShown;

@@ -19,7 +19,7 @@ import { argmax, KINDS, likelihood, SIDES, state, subscribe, update } from "../.
 import { tokenRun } from "../../state/words.ts";
 import { experimentLink, explainLikelihood } from "../../ui/describe.ts";
 import { h, isSpecial, replaceKeepingFocus, scrollBox, word } from "../../ui/dom.ts";
-import { pictureButtons } from "../../ui/export.ts";
+import { savable } from "../../ui/export.ts";
 import { fixed } from "../../ui/numbers.ts";
 import {
   cells,
@@ -97,7 +97,7 @@ function build({ element, signal }: View, redraw: () => void) {
     const file = () => `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}-${name}`;
     const box = scrollBox(place);
     const tips: Element = cellTips(place, () => parts.map, signal);
-    const column = h("div", { class: "map", "data-map": name }, title, box, tips, pictureButtons(place, file));
+    const column = savable(h("div", { class: "map", "data-map": name }, title, box, tips), place, file);
     const parts = { title, place, box, column, map: null as DrawnMap | null };
     return parts;
   };
