@@ -13,6 +13,7 @@ import { mount as breakIt } from "./features/frame/break-it.ts";
 import { mount as header } from "./features/frame/header.ts";
 import { mount as tabs } from "./features/frame/tabs.ts";
 import { mount as inside } from "./features/inside/inside.ts";
+import { mount as intro } from "./features/intro/intro.ts";
 import { mount as lesson } from "./features/lesson/lesson.ts";
 import { mount as mistakes } from "./features/mistakes/mistakes.ts";
 import { mount as overview } from "./features/overview/overview.ts";
@@ -27,7 +28,7 @@ import { h } from "./ui/dom.ts";
 type Mount = (view: View) => void;
 
 /** The views above the tabs, in their order; each stands in the element of its name. */
-const FRAME: Record<string, Mount> = { header, run: runBar, class: classPanel, tabs };
+const FRAME: Record<string, Mount> = { header, run: runBar, class: classPanel, tabs, intro };
 
 /** The views of each tab. */
 const TABS: Record<string, Record<string, Mount>> = {

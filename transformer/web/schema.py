@@ -76,9 +76,11 @@ class CandidatesRequest(ChangedRunRequest):
 
 
 class TranslateRequest(ChangedRunRequest):
-    """A run to show; with `or_example` the checkpoint's first example where it cannot read the sentence."""
+    """A run to show. Where the checkpoint cannot read the sentence: with `or_other_model` another shipped one answers
+    that can, with `or_example` the checkpoint's first example is shown."""
 
     or_example: bool = False
+    or_other_model: bool = False
 
 
 class RefusedRequest(RunRequest):

@@ -35,13 +35,14 @@ def alternatives(request: RefusedRequest) -> Alternatives:
     nearest = nearest_pairs(sentence, known, SUGGESTED_PAIRS) if known else []
     pairs = nearest or nearest_pairs(sentence, CORPORA["classroom"], SUGGESTED_PAIRS) or held_out("classroom")
     return {
-        "readers": [name for name in others if _reads(name, sentence)],
+        "readers": [name for name in others if reads(name, sentence)],
         "nearest": nearest[0].spelling if nearest else None,
         "pairs": [_spelled(pair) for pair in pairs[:SUGGESTED_PAIRS]],
     }
 
 
-def _reads(checkpoint: str, sentence: str) -> bool:
+def reads(checkpoint: str, sentence: str) -> bool:
+    """Whether a checkpoint can read a sentence: one that is gone reads none."""
     try:
         return translator(checkpoint).reads(sentence)
     except CheckpointError:  # a visitor's own, which is gone

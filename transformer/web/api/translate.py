@@ -5,12 +5,14 @@ import random
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...analysis import compare
+from ...data import CORPORA
 from ...inference.interventions import NOTHING, Interventions
 from ...inference.translator import SentenceError
 from ...messages import MessageError, MessageJSON
 from ..schema import SurpriseRequest, TranslateRequest
 from ..sessions.models import cached_per_checkpoint, examples_of, held_out, translator
 from .payload import Run, for_page
+from .refusals import reads
 from .runs import reference, run
 
 
@@ -24,12 +26,18 @@ class ShownRun(TypedDict):
 
 
 def translate(request: TranslateRequest) -> ShownRun:
-    """The run of a sentence. Where the checkpoint cannot read it, `or_example` asks for the checkpoint's first example
-    instead, with the reason."""
+    """The run of a sentence. Where the checkpoint cannot read it, `or_other_model` asks a shipped one that can, without
+    the changes, which are of the checkpoint's own heads; `or_example` asks for the checkpoint's first example instead,
+    with the reason."""
     checkpoint, changes = request.checkpoint, request.changes
     try:
         return show(checkpoint, request.sentence, changes)
     except SentenceError as error:
+        others = [name for name in CORPORA if name != checkpoint and checkpoint in CORPORA]
+        if request.or_other_model and (
+            reader := next((each for each in others if reads(each, request.sentence)), None)
+        ):
+            return show(reader, request.sentence)
         if not request.or_example:
             raise
         lasting = Interventions(tuple(each for each in changes.changes if not each.of_sentence))

@@ -78,6 +78,7 @@ function menu(signal: AbortSignal) {
     checksBadge(signal),
     deviceBadge(opening),
     themeButton(),
+    button("entry", t("intro.play"), () => document.dispatchEvent(new Event("intro:wanted")), { id: "intro-play" }),
     h("p", { class: "hint" }, nodes("header.paper", { paper })),
   ];
   element.append(h("div", { class: "popover" }, entries));

@@ -1,9 +1,11 @@
 // The bar of tabs, and the panel of the one that is open. Which one that is is part of the state.
 
+import { models } from "../../api/models.ts";
 import { schema } from "../../api/schema.ts";
 import type { View } from "../../api/types.ts";
 import { hereButton } from "../../charts/overview-mini.ts";
 import { t } from "../../state/i18n.ts";
+import { plannedStops } from "../../state/lesson-plan.ts";
 import { lessonStops, state, subscribe, update } from "../../state/state.ts";
 import { h, scrollToMiddle, setChildren } from "../../ui/dom.ts";
 import { pictureRows } from "../../ui/export.ts";
@@ -21,7 +23,7 @@ export function mount({ element, signal }: View) {
   const { choices = [] } = schema.parameters.tab;
   const tabs = choices.map((name) => {
     const attributes = { role: "tab", id: `tab-${name}`, "data-tab-id": name, "aria-controls": `panel-${name}` };
-    return button(null, t(`tab.${name}`), () => update({ tab: name }), attributes);
+    return button(null, t(`tab.${name}`), () => openTab(name), attributes);
   });
   const list = h("div", { role: "tablist", "aria-label": t("tabs") }, tabs);
   list.addEventListener("keydown", (event) => {
@@ -37,8 +39,22 @@ export function mount({ element, signal }: View) {
   subscribe(list, () => isNew(state.tab) && open(list, tabs));
 }
 
+const LESSON_MINUTES = 45; // of the lesson that the tab opens with
+let isLessonOpened = false;
+
+/** The lesson begins with the classroom model, because the attention of the toy means little. */
+function openTab(tab: string) {
+  if (tab !== "lesson" || isLessonOpened) return update({ tab });
+  const place = { tab, stop: 0, stops: plannedStops(LESSON_MINUTES, state.run.model.pieces) };
+  update(place);
+  if (state.run.checkpoint !== "toy") return;
+  const run = { checkpoint: "classroom", sentence: models().classroom.examples[0].sentence, changes: [] };
+  document.dispatchEvent(new CustomEvent("run:wanted", { detail: { run, place } }));
+}
+
 function open(list: HTMLElement, tabs: HTMLButtonElement[]) {
   document.body.dataset.tab = state.tab;
+  isLessonOpened ||= state.tab === "lesson";
   for (const tab of tabs) {
     const isOpen = tab.dataset.tabId === state.tab;
     tab.setAttribute("aria-selected", String(isOpen));

@@ -29,13 +29,13 @@ export function progressBar(open: (stop: number) => void) {
   return { element, draw };
 }
 
-/** A button that says how long the lesson takes, and opens the choice. */
+/** How long the lesson takes, of three lengths, and a button that opens the choice of its stops. */
 export function planChooser() {
   const opener = h("button", { type: "button", class: "pill", id: "plan-open", popovertarget: PANEL });
   const list = h("ol", { class: "plan-stops" });
   const place = h("span");
   const panel = h("div", { id: PANEL, class: "plan", popover: "auto" }, [
-    h("div", { class: "plan-head" }, h("b", {}, t("lesson.plan.title")), place),
+    h("b", {}, t("lesson.plan.title")),
     h("p", { class: "hint" }, t("lesson.plan.about")),
     list,
   ]);
@@ -46,12 +46,12 @@ export function planChooser() {
     const order = lessonStops();
     const lengths = planLengths();
     replaceKeepingFocus(place, [lengths.element]);
-    opener.textContent = t("lesson.plan", { minutes: planMinutes(order), count: order.length });
+    opener.textContent = t("lesson.plan", { count: order.length });
     lengths.set(PLANS.find((minutes) => isPlan(minutes)) ?? "");
     const others = [...LESSON_STOPS.keys()].filter((stop) => !order.includes(stop));
     replaceKeepingFocus(list, [...order, ...others].map(row));
   }
-  return { element: h("span", { class: "plan-choice" }, opener, panel), draw };
+  return { element: h("span", { class: "plan-choice" }, place, opener, panel), draw };
 }
 
 const isReal = () => state.run.model.pieces;

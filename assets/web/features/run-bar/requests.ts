@@ -27,7 +27,7 @@ const OPENING_MS = 3000; // after which a run that a link asks for is no longer 
 
 let bar: Bar; // as it was mounted last
 let isOpened = false; // the address that the page was opened with has been followed
-const last = { example: null as Example | null, checkpoint: "", sentence: "" }; // that were asked for
+const last = { example: null as Example | null, checkpoint: "", sentence: "", asked: "" }; // that were asked for
 let pending: Partial<TranslateRequest> | null = null; // the question that is on its way
 let answer = opening.shown as unknown as Answer; // the latest
 /** While the page is on its way to what its address asks for. It is shown once what it complains of is. */
@@ -43,6 +43,10 @@ const REACTIONS: Record<string, (detail: any) => void> = {
 
 /** The example that a run is of, if it was chosen as one. */
 export const exampleOf = (run: Run) => (last.example?.sentence === run.sentence ? last.example : null);
+
+/** The model that was asked, where it could not read the sentence and another one answered. */
+export const askedModel = (run: Run) =>
+  last.asked !== run.checkpoint && last.sentence === run.sentence && !isOwn(last.asked) ? last.asked : null;
 
 /** A word as a model reads it. */
 export const plainText = (text: string) =>
@@ -69,6 +73,7 @@ async function ask(wanted: Partial<TranslateRequest>, { isSurprise, fillsBox, pl
   const typed = bar.box.value;
   pending = asked;
   last.sentence = asked.sentence;
+  last.asked = asked.checkpoint;
   if (asked.sentence && !showPlace) expectRun(asked as RunRequest); // where a link leads, the address is that link
   bar.showBusy(true);
   const given = await (isSurprise ? api.surprise(asked) : api.translate(asked)).catch((error) => ({
@@ -92,7 +97,8 @@ export function askExample(example: Example) {
 export const askSurprise = () => ask({}, { isSurprise: true, fillsBox: true });
 
 export function askSentence(sentence: string) {
-  ask({ sentence: sentence ?? "", ...(sentence === state.run.sentence ? { changes: changes() } : {}) });
+  const own = sentence === state.run.sentence ? { changes: changes() } : {};
+  ask({ sentence: sentence ?? "", or_other_model: true, ...own });
 }
 
 /** Ask for the changes of the sentence that is shown, or of the one that is on its way. */
@@ -100,7 +106,7 @@ function askChanges() {
   ask({ sentence: state.run.sentence, ...pending, changes: changes() });
 }
 
-function askRun({ run, place }: { run: RunRequest; place: Partial<State> }) {
+export function askRun({ run, place }: { run: RunRequest; place: Partial<State> }) {
   withModel(run.checkpoint, () => {
     last.checkpoint = run.checkpoint;
     ask({ ...run, or_example: true }, { fillsBox: true, place });

@@ -1,6 +1,6 @@
 // The run at the top of the page: its tokens, its steps, its changes, and what to do about a sentence that was refused.
 
-import { isReal } from "../../api/models.ts";
+import { isReal, modelName, models } from "../../api/models.ts";
 import type { Change, Message, Places, Run, View } from "../../api/types.ts";
 import { hereButton } from "../../charts/overview-mini.ts";
 import { isPresenting, updateAddressBar } from "../../state/address.ts";
@@ -15,7 +15,7 @@ import { button, changeDetector, link, onResize } from "../../ui/parts.ts";
 
 import { exampleBar } from "./examples.ts";
 import { isRefusal, refusalNotice } from "./refusal.ts";
-import { askSentence, begin, exampleOf, plainText, serveRequests } from "./requests.ts";
+import { askedModel, askRun, askSentence, begin, exampleOf, plainText, serveRequests } from "./requests.ts";
 import { stepControls } from "./steps.ts";
 import { tokenUnit } from "./token-unit.ts";
 
@@ -237,6 +237,12 @@ function describeRun(run: Run) {
     add(`example.${example.name}.shows`);
     if (example.watch) add("note.watch", { word: word(plainText(example.watch), "source") });
   }
+  const asked = askedModel(run);
+  if (asked) {
+    const back = link(t("note.back_to", { name: modelName(asked) }), () => askRun(openingRun(asked)));
+    add("note.instead", { asked: modelName(asked), name: modelName(run.checkpoint) });
+    notes.push([back]);
+  }
   if (run.changes.length && attendsAhead(run)) add("note.ahead");
   if (!run.complete) add("note.endless", { steps: tokenRun(run).steps.length });
   if (/(?<!\p{L})mochte(?!\p{L})/iu.test(run.sentence.normalize("NFC"))) {
@@ -250,6 +256,12 @@ function describeRun(run: Run) {
   else if (run.reference.held_out) add("note.held_out");
   return joinSentences(...notes);
 }
+
+/** A model's first example. */
+const openingRun = (checkpoint: string) => ({
+  run: { checkpoint, sentence: models()[checkpoint].examples[0].sentence, changes: [] },
+  place: {},
+});
 
 /** The contents of the folded line. */
 function frameControls() {

@@ -1,0 +1,61 @@
+// The first minute: three captions over the picture of the whole, once for each visitor, and again from the menu.
+
+import { readPreference, writePreference } from "../../api/session.ts";
+import type { View } from "../../api/types.ts";
+import { isPresenting, openingTab } from "../../state/address.ts";
+import { t } from "../../state/i18n.ts";
+import { sharpestStep, state, subscribe, update } from "../../state/state.ts";
+import { h } from "../../ui/dom.ts";
+import { button } from "../../ui/parts.ts";
+
+const SEEN_KEY = "attention-bitte-intro";
+const CAPTION_MS = 10_000;
+/** What each is about, and its step. `picture` is what style.css marks. */
+const CAPTIONS = [
+  { name: "vectors", step: () => 0 },
+  { name: "heads", step: sharpestStep },
+  { name: "word", step: sharpestStep },
+];
+
+let now = -1; // the caption that is shown; -1 for none
+let isDue = !readPreference(SEEN_KEY) && !openingTab(location.search).tab && !isPresenting();
+
+export function mount({ element, signal }: View) {
+  const text = h("p", { "aria-live": "polite" });
+  const dots = h("span", { class: "dots", "aria-hidden": "true" });
+  const skip = button("link", t("intro.skip"), () => show(-1), { id: "intro-skip" });
+  const box = h("section", { class: "intro", "aria-label": t("intro"), hidden: true }, text, dots, skip);
+  const page = document.getElementById("page") as HTMLElement;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  function show(caption: number) {
+    clearTimeout(timer);
+    now = caption in CAPTIONS ? caption : -1;
+    box.hidden = now < 0;
+    page.dataset.intro = CAPTIONS[now]?.name ?? "";
+    if (now < 0) return writePreference(SEEN_KEY, "yes");
+    text.textContent = t(`intro.${CAPTIONS[now].name}`);
+    dots.replaceChildren(...CAPTIONS.map((_, i) => h("i", { class: i === now ? "now" : "" })));
+    update({ step: CAPTIONS[now].step() });
+    timer = setTimeout(() => show(now + 1), CAPTION_MS);
+  }
+
+  function play() {
+    update({ tab: "overview" });
+    show(0);
+  }
+
+  element.replaceChildren(box);
+  document.addEventListener("intro:wanted", play, { signal });
+  signal.addEventListener("abort", () => clearTimeout(timer));
+  const onKey = ({ key }: KeyboardEvent) => key === "Escape" && now >= 0 && show(-1);
+  document.addEventListener("keydown", onKey, { signal });
+  if (now >= 0) show(now); // in another language
+  const opened = state.run;
+  subscribe(box, () => {
+    if (isDue) {
+      isDue = false;
+      show(0);
+    } else if (now >= 0 && (state.tab !== "overview" || state.run !== opened || isPresenting())) show(-1); // the visitor goes on
+  });
+}
