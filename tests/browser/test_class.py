@@ -84,6 +84,11 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         assert code not in lead.url
         assert "secret" not in lead.url
 
+        for own in ("#lesson .choice", "#lesson .show"):  # nobody sees the answer before the vote
+            expect(phone.locator(own).first).to_be_hidden()
+        laptop.keyboard.press("r")
+        expect(laptop.locator("#lesson .reveal")).to_be_hidden()
+        expect(phone.locator(".class-panel")).to_contain_text(t("room.wait"))
         lead.keyboard.press("PageDown")  # ask
         choices = phone.locator(".room-choice")
         expect(choices).to_have_count(lead.locator("#lesson .choice").count())

@@ -40,6 +40,7 @@ import { followRoom, isFollowing, isNotesPage, setFollowing } from "./follow.ts"
 import { speakerNotes } from "./speaker-notes.ts";
 import { tally } from "./tally.ts";
 
+const OWN_ANSWERS = ".question :is(.choices, .show)"; // of a visitor who is alone
 const TIMERS = [0, 30, 60, 120]; // seconds; 0 for none
 
 const panel = {
@@ -128,7 +129,9 @@ function markPage() {
   const step = about?.kind === "next" ? about.step : Infinity;
   for (const [i, chip] of [...document.querySelectorAll("#translation > *")].entries())
     chip.classList.toggle("unknown", i >= step);
-  for (const each of document.querySelectorAll(".tab-panel")) (each as HTMLElement).inert = isVeiled;
+  for (const each of document.querySelectorAll<HTMLElement>(".tab-panel")) each.inert = isVeiled;
+  // A class answers by its votes, and the teacher reveals.
+  for (const each of document.querySelectorAll<HTMLElement>(OWN_ANSWERS)) each.inert = marks["class-follows"];
 }
 
 const keyOf = ({ id }: ShownQuestion) => `${room.code} ${id}`;
@@ -171,6 +174,7 @@ function teacherPanel(): Child[] {
   const question = currentQuestion();
   const isAsked = question !== null && isAskedInView(question); // where its text and choices stand, too
   const head = h("div", { class: "class-line" }, [
+    room.qr && button("room-mini", h("img", { src: room.qr, alt: t("room.address") }), showAddress),
     h("b", { id: "room-code" }, room.code),
     h("span", { class: "students", id: "room-students" }, t("room.students", { count: room.shown?.students ?? 0 })),
     connectionNote(),
@@ -326,7 +330,7 @@ function teacherKey(key: string) {
 
 function studentKey(key: string) {
   const pending = pendingQuestion();
-  if (!pending) return false;
+  if (!pending) return isFollowing() && /^[1-9r]$/.test(key); // would answer before the class has voted
   const choice = Number(key) - 1;
   if (pending.state === "open" && choice in pending.choices) vote(choice);
   return /^[1-9r]$/.test(key);
@@ -345,7 +349,10 @@ function studentPanel(): Child[] {
     h("span", { class: "space" }),
     button("pill toggle", text, () => setFollowing(!isFollowing()), attributes),
   ]);
-  return [head, message(), question && studentQuestion(question)];
+  const coming = isFollowing() && viewQuestion();
+  const isAnswered = coming && revealedQuestions().some(({ about }) => about === coming.about);
+  const wait = coming && !isAnswered ? h("p", { class: "hint" }, t("room.wait")) : null;
+  return [head, message(), question ? studentQuestion(question) : wait];
 }
 
 function studentQuestion(question: ShownQuestion) {
