@@ -97,12 +97,10 @@ export function fitted(text: string, size: number, width: number) {
 }
 
 const PATHS = {
-  first: "M6 5v14M18 5l-7 7 7 7",
   back: "M15 5l-7 7 7 7",
   play: "M8 5l10 7-10 7z",
   pause: "M8 5v14M16 5v14",
   next: "M9 5l7 7-7 7",
-  last: "M18 5v14M6 5l7 7-7 7",
 };
 export const icon = (name: keyof typeof PATHS) =>
   svg(
