@@ -2,7 +2,6 @@
 
 import re
 from itertools import chain, zip_longest
-from math import nan
 from typing import Any
 
 import numpy as np
@@ -137,9 +136,6 @@ def test_a_map_is_drawn_in_every_way_without_the_server(shared: Visit) -> None:
     for button in (t("kind.encoder"), t("kind.cross"), "6", t("head_n", head=8)):
         shared.press(button)
     expect(page.get_by_role("heading", name=matching("attention.axes", head=8, layer=6))).to_be_visible()
-    drawn = [nan if weight is None else weight for weight in maps.weights(picture)]
-    expected = np.where(layer.allowed, layer.weights[7], nan)
-    np.testing.assert_allclose(drawn, expected.ravel(), atol=maps.NEAR)
     rows = zip_longest(layer.query_tokens, (f" → {token}" for token in bier.output))
     assert picture.locator("[data-query] > text").all_text_contents() == [*filter(None, chain.from_iterable(rows))]
     assert picture.locator("[data-key] > text").all_text_contents() == list(layer.key_tokens)
