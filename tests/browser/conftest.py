@@ -293,6 +293,13 @@ class Visit:
 APP = "import(performance.getEntriesByType('resource').find(({ name }) => name.includes('/dist/app.js')).name)"
 
 
+def in_menu(page: Page, entry: str) -> None:
+    """Click an entry of the header's menu, by its selector."""
+    if page.locator("#menu:not([open])").count():
+        page.locator("#menu > summary").click()
+    page.locator(entry).click()
+
+
 def follow(page: Page, link: str) -> None:
     """Go to a link's place as the browser's Back does, without loading the page."""
     back = "(link) => { history.pushState(null, '', link); dispatchEvent(new PopStateEvent('popstate')); }"

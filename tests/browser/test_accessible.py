@@ -8,7 +8,7 @@ import axe_playwright_python
 from playwright.sync_api import Page, expect
 
 from .catalogue import t
-from .conftest import Visit, move, place
+from .conftest import Visit, in_menu, move, place
 from .texts import mark_texts, strays
 
 DOG = ("classroom", "Der Hund sieht den Lehrer")
@@ -59,6 +59,11 @@ def clicking(selector: str, then: str = "") -> Doing:
     return click
 
 
+def choosing(entry: str) -> Doing:
+    """An entry of the header's menu."""
+    return lambda page: in_menu(page, entry)
+
+
 def pressing(key: str) -> Doing:
     return lambda page: page.keyboard.press(key)
 
@@ -105,7 +110,8 @@ def messages(page: Page) -> None:
 def word_list(page: Page) -> None:
     type_sentence(page, place(page)["run"][1])
     page.locator("#top .message").wait_for(state="hidden")
-    page.locator(".examples > button").last.click()
+    page.locator(".examples > button").click()
+    page.get_by_role("button", name=t("examples.words")).click()
     page.get_by_role("dialog").wait_for()
 
 
@@ -129,10 +135,11 @@ PLACES: list[Place] = [
     ),
     ("translate", {"tab": "translate"}, "#story .bars li", nothing),
     ("translate, one head", {"averaged": False}, "#story .bars li", nothing),
-    ("the device", {}, "#device", clicking("#device summary")),
-    ("the checks", {}, "#checks", clicking("#checks summary")),
-    ("take home", {}, "#downloads", clicking("#downloads summary")),
-    ("share", {}, "#share", clicking("#share")),
+    ("the device", {}, "#menu", choosing("#device summary")),
+    ("the checks", {}, "#menu", choosing("#checks summary")),
+    ("take home", {}, "#menu", choosing("#downloads summary")),
+    ("share", {}, "#menu", choosing("#share")),
+    ("pictures", {}, "#pictures", clicking("#pictures summary")),
     ("the messages", {}, "#sentence", messages),
     ("the word list", {}, ".examples", word_list),
     *(
@@ -424,12 +431,7 @@ def test_keys_open_close_and_scroll(shared: Visit) -> None:
     assert shared.step == step
     resize(page, LAPTOP)
 
-    for opener, popup in (
-        ("#device summary", "#device .popover"),
-        ("#checks summary", "#checks .popover"),
-        ("#downloads summary", "#downloads .popover"),
-        ("#share", ".share .popover"),
-    ):
+    for opener, popup in (("#menu > summary", "#menu > .popover"), ("#pictures summary", "#pictures .popover")):
         page.locator(opener).click()
         expect(page.locator(popup)).to_be_visible()
         box = page.locator(popup).bounding_box()

@@ -3,7 +3,7 @@
 from playwright.sync_api import Route, expect
 
 from .catalogue import t
-from .conftest import Visit
+from .conftest import Visit, in_menu
 from .wire import answering
 
 NAMES = ["rows", "masked", "cached", "torch"]
@@ -14,9 +14,9 @@ def test_every_run_is_checked_once_and_a_check_that_fails_or_cannot_be_made_is_n
     badge, summary = page.locator("#checks"), page.locator("#checks summary")
     shared.settle()
     expect(summary).to_have_text(f"✓ {t('checks')}")
-    expect(badge.locator(".popover")).to_be_hidden()
-    summary.click()
-    expect(badge.locator(".popover > p")).to_have_text(t("checks.right"))
+    expect(badge.locator(".unfolded")).to_be_hidden()
+    in_menu(page, "#checks summary")
+    expect(badge.locator(".unfolded > p")).to_have_text(t("checks.right"))
     expect(badge.locator("[data-check] th")).to_have_text([f"✓ {t(f'checks.{name}')}" for name in NAMES])
     shared.asked.clear()
     shared.ask("ich möchte ein Cola")
@@ -33,7 +33,7 @@ def test_every_run_is_checked_once_and_a_check_that_fails_or_cannot_be_made_is_n
     answering(page, "checks", fail)
     shared.go("toy", "ich mochte ein cola")
     expect(summary).to_have_text(f"✗ {t('checks')}")
-    expect(badge.locator(".popover > p")).to_have_text(t("checks.wrong"))
+    expect(badge.locator(".unfolded > p")).to_have_text(t("checks.wrong"))
     expect(badge.locator("[data-check] th").last).to_have_text(f"✗ {t('checks.torch')}")
     expect(badge.locator("[data-check] td").nth(-2)).to_have_text("2.5 × 10⁻⁴")
     page.unroute_all(behavior="wait")
@@ -41,7 +41,7 @@ def test_every_run_is_checked_once_and_a_check_that_fails_or_cannot_be_made_is_n
     shared.ask("Cola Bier")
     expect(summary).to_have_text(f"– {t('checks')}")
     expect(badge.locator("[data-check]")).to_have_count(0)
-    expect(badge.locator(".popover")).to_have_text(t("checks.failed"))
+    expect(badge.locator(".unfolded")).to_have_text(t("checks.failed"))
     page.unroute_all(behavior="wait")
     answering(page, "checks", lambda route: None)  # never answered
     shared.ask("ein Bier")

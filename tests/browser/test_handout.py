@@ -17,7 +17,7 @@ from transformer.web.api.downloads import provenance
 from ..web.api.endpoints import ask
 from .arithmetic import expect_right
 from .catalogue import matching, percent, t
-from .conftest import Visit, translate, visiting
+from .conftest import Visit, in_menu, translate, visiting
 from .test_accessible import LOOK
 from .test_inside import STAGES
 
@@ -154,7 +154,7 @@ def test_a_file_that_cannot_be_made_is_said_so(visit: Visit) -> None:
     page = visit.open()
     visit.settle()
     page.context.set_offline(True)
-    page.locator("#downloads summary").click()
+    in_menu(page, "#downloads summary")
     for what in ("handout", "notebook", "csv"):
         page.locator(f"[data-file={what}]").click()
         expect(page.locator("#downloads [role=alert]")).to_have_text(t("download.failed"))
@@ -172,7 +172,7 @@ WORDS = """figure => {
     while (walker.nextNode()) {
         const element = walker.currentNode.parentElement;
         const seen = element.checkVisibility({ visibilityProperty: true });
-        if (!seen || element.closest(".saves, .visually-hidden, title")) continue;
+        if (!seen || element.closest(".visually-hidden, title")) continue;
         words.push(...walker.currentNode.data.split(/\\s+/).filter(Boolean));
     }
     return words;
@@ -204,9 +204,16 @@ def handed(button: Locator, ending: str) -> bytes:
     return base64.b64decode(data)
 
 
+def rows(page: Page) -> list[Locator]:
+    """Of the menu of figures."""
+    page.keyboard.press("Escape")
+    page.locator("#pictures:not([open]) summary").click()
+    return page.locator(".saves").all()
+
+
 def expect_saved(page: Page, figures: list[Locator], png: bool = False) -> None:
-    """Each figure by its own pair of buttons, in their order on the page, with every word that is seen in it."""
-    pairs = [each for each in page.locator(".saves").all() if each.is_visible()]
+    """Each figure by its row of the tab's menu, in their order on the page, with every word that is seen in it."""
+    pairs = rows(page)
     assert len(pairs) == len(figures)
     for pair, figure in zip(pairs, figures, strict=True):
         svg = handed(pair.locator("button").first, "svg")
@@ -244,7 +251,7 @@ def test_every_figure_is_saved(shared: Visit) -> None:
     expect_saved(page, figures, png=True)
     for drawing in ("lines", "table"):
         page.locator(f"#attention button[value={drawing}]").click()
-        handed(page.locator(".map .saves button").first, "svg")
+        handed(rows(page)[0].locator("button").first, "svg")
     shared.tab("inside")
     shared.draw_stages()
     expect_saved(page, page.locator("#inside .stage-figure").all())
@@ -259,7 +266,7 @@ def test_every_figure_is_saved(shared: Visit) -> None:
     shared.tab("positions")
     page.locator("#positions .figure").nth(3).locator(".heatmaplayer image").last.wait_for()
     figure = page.locator("#positions .figure").first  # of Plotly
-    saves = figure.locator("+ .saves button")
+    saves = rows(page)[0].locator("button")
     texts = "".join(ElementTree.fromstring(handed(saves.first, "svg")).itertext())
     titles = figure.locator(".xtitle, .ytitle, .annotation-text, .ytick text").all_text_contents()
     assert titles

@@ -14,7 +14,7 @@ from transformer.storage.checkpoint import Checkpoint
 from transformer.storage.portable import PortableModel, save_portable
 
 from ..networks import network
-from .conftest import FRAMES, Visit, visiting
+from .conftest import FRAMES, Visit, in_menu, visiting
 from .test_accessible import BY_TAB, IN_THE_DARK, PLACES, reveal, walk
 from .test_lesson import STOPS
 
@@ -82,7 +82,7 @@ def test_words_of_a_model_are_words_on_every_tab(brought: Page) -> None:
 
 def test_words_of_a_model_are_words_in_every_file(brought: Page) -> None:
     brought.keyboard.press("Escape")
-    brought.locator("#downloads summary").click()
+    in_menu(brought, "#downloads summary")
     files = {}
     for kind in ("handout", "notebook", "csv"):
         with brought.expect_download() as download:

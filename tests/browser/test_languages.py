@@ -20,6 +20,7 @@ from .test_accessible import (
     Doing,
     Place,
     broken_rules,
+    choosing,
     clicking,
     faults,
     nothing,
@@ -65,7 +66,7 @@ MORE: list[Place] = [
         for sentence in ("ich trinke wasser", "", "x" * 600, "ein Bier möchte ich")
     ),
     ("an example", {}, ".examples button", clicking(".examples button")),
-    ("presenter", {}, "#share", clicking("#share")),
+    ("presenter", {}, "#menu", choosing("#share")),
     ("presenter's link", {}, "#share-presenter", clicking("#share-presenter")),
     ("no popover", {}, "body", pressing("Escape")),
     *(
@@ -139,8 +140,8 @@ def test_what_the_server_refuses_is_told_in_the_visitors_language(visit: Visit) 
     visit.open()
     page.locator("#checks[data-state='–']").wait_for()
     refused: list[Place] = [
-        ("the checks", {}, "#checks", clicking("#checks summary")),
-        ("take home", {}, "#downloads", clicking("#downloads summary")),
+        ("the checks", {}, "#menu", choosing("#checks summary")),
+        ("take home", {}, "#menu", choosing("#downloads summary")),
         ("a file", {}, "[data-file=csv]", clicking("[data-file=csv]", "#downloads [role=alert]")),
         ("positions", {"tab": "positions"}, "#positions .hint >> nth=-1", nothing),
         ("inside", {"tab": "inside"}, "#inside .say:not(:empty)", nothing),

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from playwright.sync_api import Browser, Page, expect
 
 from .catalogue import matching, t
-from .conftest import BIER, FLAGSHIP, Visit, move, place, until, visiting
+from .conftest import BIER, FLAGSHIP, Visit, in_menu, move, place, until, visiting
 
 
 def seen(page: Page) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def test_a_copied_link_opens_what_was_seen(visit: Visit, browser: Browser, url: 
             move(page, to)
             before = seen(page)
             assert before == before | to | {"run": [checkpoint, sentence], "typed": sentence}
-            page.locator("#share").click()
+            in_menu(page, "#share")
             expect(page.locator(".share").get_by_role("status")).to_have_text(t("share.copied", language))
             link = page.evaluate("navigator.clipboard.readText()")
             page.wait_for_url(link)  # the address bar has followed
@@ -66,7 +66,7 @@ def test_a_copied_link_opens_what_was_seen(visit: Visit, browser: Browser, url: 
             expect_seen(other.page, before)
             expect(other.message).to_be_hidden()
             page.keyboard.press("Escape")
-            expect(page.locator(".share .popover")).to_be_hidden()
+            expect(page.locator("#menu > .popover")).to_be_hidden()
     page.reload()
     expect_seen(page, before)
     assert page.url == link
@@ -75,7 +75,7 @@ def test_a_copied_link_opens_what_was_seen(visit: Visit, browser: Browser, url: 
 def test_the_address_follows_a_visitor_who_is_quick(visit: Visit) -> None:
     """One move, at once, and then none for long."""
     visit.page.add_init_script(
-        "const quick = setInterval(() => { const chip = document.querySelector('#translation button');"
+        "const quick = setInterval(() => { const chip = document.querySelector('#translation .chip');"
         "if (chip) { clearInterval(quick); chip.click(); } }, 5)"
     )
     page = visit.open()
@@ -86,7 +86,7 @@ def test_a_link_can_be_copied_without_a_clipboard(shared: Visit) -> None:
     """As on any page that is served over plain http to another machine."""
     page = shared.go()
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined, configurable: true })")
-    page.get_by_role("button", name=t("share"), exact=True).click()
+    in_menu(page, "#share")
     expect(page.locator(".share").get_by_role("status")).to_have_text(t("share.copy_it"))
     link = page.get_by_label(t("share.link"))
     expect(link).to_be_focused()
@@ -100,13 +100,13 @@ def test_a_presenters_link_hides_what_a_lesson_does_not_need(visit: Visit) -> No
     visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = visit.open("?tab=lesson&stop=2")
     title = page.locator("#stop-title")
-    page.get_by_role("button", name=t("share"), exact=True).click()
+    in_menu(page, "#share")
     page.locator("#share-presenter").click()
     expect(page.locator(".share").get_by_role("status")).to_have_text(t("share.copied_presenter"))
     visit.open(page.evaluate("navigator.clipboard.readText()").removeprefix(visit.url))
     expect(title).to_have_text(matching("lesson.title", n=2))
-    hidden = ("#checkpoint", "#device", "#downloads", ".examples", "[role=tablist]")
-    for control in (*hidden, ".lesson .saves >> nth=0"):
+    hidden = ("#checkpoint", "#menu > summary", ".examples", "[role=tablist]")
+    for control in (*hidden, "#pictures"):
         expect(page.locator(control)).to_be_hidden()
     for kept in ("#translation", "#lesson .question", "#stop-next"):
         expect(page.locator(kept)).to_be_visible()

@@ -14,7 +14,7 @@ from transformer.live.plan import plan
 from transformer.live.stream import live
 
 from .catalogue import EN, matching, t
-from .conftest import Visit, follow, move, until
+from .conftest import Visit, follow, in_menu, move, until
 from .test_lesson import HIDE, STOPS
 
 PAIRS = [
@@ -135,7 +135,7 @@ def test_one_layer_one_head_an_odd_width_no_positions_one_vocabulary_and_layer_n
     expect(page.locator("#attention .large .heatmap")).to_be_visible()
 
     # The handout has how it was trained.
-    page.locator("#downloads summary").click()
+    in_menu(page, "#downloads summary")
     with page.expect_download() as download:
         page.locator("[data-file=handout]").click()
     page.keyboard.press("Escape")

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from . import maps
 from .catalogue import matching, t
-from .conftest import APP, BIER, Visit, translate
+from .conftest import APP, BIER, Visit, in_menu, translate
 from .wire import Hold
 
 COLA = "ich mochte ein cola"
@@ -23,11 +23,11 @@ def test_it_opens_on_the_finished_translation(shared: Visit) -> None:
     page = shared.open()
     expect(shared.translation).to_have_text(SAID[BIER])
     expect(page.get_by_role("textbox", name=t("sentence.label"))).to_have_value(BIER)
-    assert shared.step == 3  # of the highest weight
+    shared.words.nth(3).click()
     says = matching("translate.says", step=4, steps=6, before="S i want a", token="beer")
     expect(page.locator("#story .say")).to_have_text(says)
-    page.locator("#device summary").click()
-    expect(page.locator("#device .popover")).to_have_text(matching("device.asked", device="cpu"))
+    in_menu(page, "#device summary")
+    expect(page.locator("#device .unfolded")).to_have_text(matching("device.asked", device="cpu"))
     page.keyboard.press("Escape")
 
 
