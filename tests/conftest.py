@@ -12,7 +12,7 @@ import torch
 from hypothesis import settings
 
 import transformer.web  # noqa: F401  # before gradio, which then starts a second sooner
-from transformer import Translator
+from transformer import Translation, Translator
 from transformer.data import TOY, Batch
 
 from .marian import marian_folder
@@ -69,6 +69,12 @@ def _seed() -> None:
 def toy() -> Translator:
     """The shipped checkpoint."""
     return Translator.load("toy", device="cpu")
+
+
+@pytest.fixture(scope="session")
+def beer(toy: Translator) -> Translation:
+    """Its first sentence."""
+    return toy.translate("Ich möchte ein Bier")
 
 
 @pytest.fixture(scope="session")

@@ -239,15 +239,6 @@ def test_tokens_are_drawn_as_often_as_their_probability(limits: Any) -> None:
     assert abs(chi - freedom) < 4 * math.sqrt(2 * freedom)
 
 
-def test_sampling_repeats_by_its_seed_and_is_greedy_at_temperature_0() -> None:
-    def output(sampling: Sampling) -> list[int]:
-        return [step.token for step in decode(sharp(0), TOY_SRC, 6, NEVER, 12, choose=sampling.chooser())]
-
-    assert output(Sampling(seed=1)) == output(Sampling(seed=1)) != output(Sampling(seed=2))
-    greedy = [step.token for step in greedy_decode(sharp(0), TOY_SRC, 6, NEVER, 12)]
-    assert output(Sampling(0.0)) == output(Sampling(1e-6)) == greedy
-
-
 INVALID: dict[str, list[Any]] = {
     "temperature": [-1.0, math.nan, math.inf, "1"],
     "top_k": [-1, 1.5, True],

@@ -162,12 +162,6 @@ def test_decoding_continues_from_a_forced_word(toy: Translator) -> None:
 # Complete runs
 
 
-def test_a_change_without_effect_gives_the_baseline(babbler: Translator) -> None:
-    plain = babbler.translate(SENTENCE)
-    assert_close(plain, babbler.translate(SENTENCE, interventions=changes(Temperature(temperature=1.0))))
-    assert_close(plain, babbler.translate(SENTENCE, interventions=NOTHING))
-
-
 @pytest.mark.parametrize("change", EVERY, ids=repr)
 def test_the_sublayers_of_a_changed_run_are_its_own(babbler: Translator, change: Change) -> None:
     run = babbler.translate(SENTENCE, interventions=changes(change))

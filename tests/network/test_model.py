@@ -1,6 +1,5 @@
 """The network agrees with PyTorch's, obeys its masks, decodes from its cache, and every configuration field counts."""
 
-import math
 import weakref
 from functools import cache
 from typing import Any
@@ -286,12 +285,6 @@ def test_without_a_probe_nothing_is_kept() -> None:
 
 
 # What the configuration decides (analysis/test_self_checks.py compares norms, activations and biases with PyTorch)
-
-
-def test_embeddings_are_scaled_by_the_root_of_the_width() -> None:
-    scaled, plain = watch(network()), watch(network(scale_embeddings=False))
-    for name in ("encoder.embedding", "decoder.embedding"):
-        agree(scaled[name], plain[name] * math.sqrt(SIZES["d_model"]))
 
 
 @pytest.mark.parametrize("where", ["before", "after", "none"])

@@ -9,7 +9,6 @@ from hypothesis import example, given, settings
 from pydantic import TypeAdapter
 
 from transformer.messages import MessageError, english
-from transformer.web.api import decoding, runs, what_if
 from transformer.web.api.question import sentence as in_english
 from transformer.web.api.table import ACTIONS as ALL_ACTIONS
 from transformer.web.api.table import QUESTIONS
@@ -164,19 +163,3 @@ NOT_HERE: list[Any] = [
 def test_a_change_that_has_no_place_is_refused_everywhere(changes: Any) -> None:
     for function in OF_RUNS:
         assert refused(ask(function, {**OF_RUNS[function], "changes": changes}), "error.changes")
-
-
-@pytest.mark.parametrize(
-    ("action", "values", "sentence"),
-    [
-        (runs.translate, {"sentence": ["ich"]}, "“sentence” must be a text."),
-        (runs.translate, {"sentence": "wasser"}, "This model does not know “wasser”."),
-        (runs.attention, {"layer": 6}, "layer is from 0 to 5, and head from 0 to 7."),
-        (runs.attention, {"kind": "x"}, "“kind” must be one of these: encoder, decoder and cross."),
-        (what_if.what_if, {"changes": NOT_HERE[0]}, "The layers of this kind are 0 to 5."),
-        (decoding.sample, {"top_p": 0}, "“top_p” must be greater than 0."),
-        (decoding.teacher_forcing, {"step": 6}, "A mistake happens at a step from 0 to 5."),
-    ],
-)
-def test_an_action_says_what_is_wrong(action: Callable[..., Any], values: Answer, sentence: str) -> None:
-    assert (sentence_or_none(action, {**ACTIONS[action], **values}) or "").startswith(sentence)
