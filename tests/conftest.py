@@ -86,8 +86,6 @@ def classroom() -> Translator:
 @pytest.fixture(scope="session")
 def marian(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a random Marian model, which no test changes."""
-    pytest.importorskip("sentencepiece", reason="pieces of Marian are cut by sentencepiece (requirements.txt)")
-    pytest.importorskip("transformers", reason="random models are made by transformers (tests/requirements.txt)")
     folder = tmp_path_factory.mktemp("marian")
     marian_folder(folder)
     return folder

@@ -7,9 +7,6 @@ from typing import Any
 import pytest
 import torch
 
-pytest.importorskip("sentencepiece", reason="pieces of Marian are cut by sentencepiece (requirements.txt)")
-pytest.importorskip("transformers", reason="Marian is compared with transformers (tests/requirements.txt)")
-
 from transformer import Transformer, TransformerConfig, Translator, Vocabulary
 from transformer.storage.checkpoint import Checkpoint
 from transformer.storage.marian_export import save_marian

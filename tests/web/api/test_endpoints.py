@@ -149,11 +149,7 @@ def test_a_sentence_that_the_model_cannot_take_is_refused_everywhere(function: F
 
 NOT_HERE: list[Any] = [
     [{"do": "ablate", "kind": "cross", "layer": 99, "head": 0}],
-    [{"do": "swap_word", "position": 40, "word": "ich"}],
-    [{"do": "swap_word", "position": 0, "word": "wasser"}],
     [{"do": "force_word", "step": 0, "word": "wasser"}],
-    [{"do": "drop_residual", "stack": "encoder", "layer": 0, "sublayer": 3}],
-    [{"do": "nothing"}],
     {"do": "ablate"},
     "x",
 ]
