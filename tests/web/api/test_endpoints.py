@@ -30,8 +30,8 @@ from .endpoints import (
 )
 
 HOSTILE: list[Any] = [  # of every type, at and beyond every bound
-    *(None, True, False, -1, 0, 6, 64, 2**63, 10**400, 0.5, -0.5, 1.0, 1e308, math.nan, math.inf, -math.inf),
-    *("", "0", "toy\0", "\ud800", "../toy", "/etc", "__class__", "x" * 5000, "own-", f"{OWN_MODEL_PREFIX}x", "<b>"),
+    *(None, True, -1, 0, 64, 2**63, 10**400, 0.5, 1e308, math.nan, math.inf),
+    *("", "toy\0", "\ud800", "../toy", "__class__", "x" * 5000, "own-", f"{OWN_MODEL_PREFIX}x", "<b>"),
     *([], {}, [0], ["a", ["b"]], {"do": "ablate"}, {"step": True, "word": "a"}, {"step": -1, "word": "a"}),
     *([{"do": "ablate"}], [{"do": "nothing"}], [{}], ["ablate"], [CHANGED["changes"][0]] * 501),
 ]
