@@ -239,9 +239,6 @@ def test_cached_decoding_refuses_another_batch_size_and_more_than_max_len() -> N
         model.decode_step(one * 13, encoded, model.start_cache())
 
 
-# Cached decoding
-
-
 # A pass keeps nothing
 
 

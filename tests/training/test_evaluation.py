@@ -173,7 +173,7 @@ def test_wrong_translations_score_less(toy: Translator) -> None:
     assert wrong.bleu < half.bleu < 100
 
 
-# The table
+# The nearest training sentence
 
 
 def test_near_is_one_word_replaced() -> None:

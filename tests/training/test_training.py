@@ -42,9 +42,6 @@ def trained(data: Batch, seed: int = 0, **fields: Any) -> tuple[dict[str, Tensor
     return model.state_dict(), progress
 
 
-# The generator
-
-
 def test_the_seed_determines_the_weights_and_the_dropout(toy_data: Batch) -> None:
     """Of ten steps one differs by more than rounding, whatever is drawn."""
 

@@ -29,3 +29,10 @@ def test_the_input_sum_is_of_the_run_that_is_shown(toy: Translator) -> None:
 def test_the_size_of_an_encoding_is_bounded() -> None:
     for size in ({"length": 201, "d_model": 64}, {"length": 50, "d_model": 1025}):
         assert ask(positional_encoding, size)["error"]["key"] == "field.most"
+
+
+def test_the_order_of_the_waves_is_the_models() -> None:
+    size = {"length": 5, "d_model": 6}
+    one, other = (ask(positional_encoding, {**size, "sinusoid": order}) for order in ("interleaved", "halves"))
+    assert one["wavelengths"] != other["wavelengths"]
+    assert one["heatmap"] != other["heatmap"]
