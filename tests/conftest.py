@@ -12,7 +12,7 @@ import torch
 from hypothesis import settings
 
 import transformer.web  # noqa: F401  # before gradio, which then starts a second sooner
-from transformer import Translator
+from transformer import Translation, Translator
 from transformer.data import TOY, Batch
 
 from .marian import marian_folder
@@ -72,6 +72,12 @@ def toy() -> Translator:
 
 
 @pytest.fixture(scope="session")
+def beer(toy: Translator) -> Translation:
+    """Its first sentence."""
+    return toy.translate("Ich möchte ein Bier")
+
+
+@pytest.fixture(scope="session")
 def classroom() -> Translator:
     """The other shipped checkpoint."""
     return Translator.load("classroom", device="cpu")
@@ -80,8 +86,6 @@ def classroom() -> Translator:
 @pytest.fixture(scope="session")
 def marian(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a random Marian model, which no test changes."""
-    pytest.importorskip("sentencepiece", reason="pieces of Marian are cut by sentencepiece (requirements.txt)")
-    pytest.importorskip("transformers", reason="random models are made by transformers (tests/requirements.txt)")
     folder = tmp_path_factory.mktemp("marian")
     marian_folder(folder)
     return folder

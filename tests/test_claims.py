@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer import Transformer, TransformerConfig, Translator
+from transformer import Transformer, Translator
 from transformer.analysis.head_ablation import ablate_cross_attention
 from transformer.analysis.sublayer import ids
 from transformer.data import CORPORA, TOY
@@ -28,17 +28,12 @@ from transformer.network.probe import Probe
 from transformer.training import TrainingConfig, train
 from transformer.web.sessions.models import about
 
+from .networks import network
+
 ROOT = Path(__file__).parents[1]
 ENGLISH = json.loads((ROOT / "assets/locales/en.json").read_text("utf-8"))
 COLD_BEER = "Heute habe ich ein kaltes Bier getrunken"
 DOG, TEACHER = "Den Hund sieht der Lehrer", "Der Hund sieht den Lehrer"
-
-
-def small(**changes: int | bool | float) -> Transformer:
-    """An untrained network that computes in float64, so that equal means equal."""
-    torch.manual_seed(0)
-    shape = {"d_model": 16, "n_heads": 2, "d_ff": 32, "num_encoder_layers": 2, "num_decoder_layers": 2, "dropout": 0.0}
-    return Transformer(TransformerConfig(7, 7, **{**shape, **changes})).double().eval()  # type: ignore[arg-type]
 
 
 # ---- rank collapse ----
@@ -152,7 +147,7 @@ def test_a_padding_mask_over_rows_spoils_the_loss_or_its_gradients(layers: int) 
     mask = (tgt != 0)[:, None, :, None] & torch.ones(4, 4, dtype=torch.bool).tril()
 
     def loss(closed: float) -> tuple[Tensor, bool]:
-        model = small(num_decoder_layers=layers)
+        model = network(num_decoder_layers=layers).double()
         logits = model(src, tgt, probe=rows_masked(mask, closed)).logits
         value = F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=0)
         value.backward()
@@ -218,7 +213,7 @@ def test_positions_would_drown_embeddings_that_are_not_scaled(name: str) -> None
 
 
 def test_without_positions_only_the_causal_mask_tells_an_order() -> None:
-    model = small(positional_encoding=False)
+    model = network(positional_encoding=False).double()
     one, two = torch.tensor([[1, 2, 3]]), torch.tensor([[3, 1, 2]])
     tgt = torch.tensor([[1, 4, 5, 6]])
     with torch.no_grad():

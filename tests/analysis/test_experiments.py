@@ -1,11 +1,9 @@
 """Each shipped experiment shows what it was shipped for, and is what its search finds."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from transformer import Translator
-from transformer.analysis.experiments import SEARCHES, Experiment, candidates, search, shipped
+from transformer.analysis.experiments import SEARCHES, Experiment, candidates, shipped
 from transformer.inference.interventions import Interventions
 from transformer.inference.translator import Sampling
 
@@ -46,19 +44,6 @@ def test_an_experiment_changes_words(checkpoint: str, name: str, request: pytest
 
 def test_the_classroom_has_one_of_every_kind() -> None:
     assert set(shipped("classroom")) == set(SEARCHES)
-
-
-def test_a_search_takes_the_lowest_rank_and_leaves_out_what_changes_nothing(
-    toy: Translator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ranks = iter([0, 3.0, 2.0, 2.5])
-
-    def ranked(_: Translator, run: object) -> Iterator[tuple[float, Experiment]]:
-        yield from ((rank := next(ranks), Experiment(str(rank))) for _ in range(2))
-
-    monkeypatch.setattr("transformer.analysis.experiments.SEARCHES", {"kind": ranked, "none": lambda *_: iter(())})
-    pairs = [("Ich möchte ein Bier", "i want a beer ."), ("ein", "unlike this"), ("ein Bier", "i want a beer .")]
-    assert search(toy, pairs, []) == {"kind": Experiment("2.0")}
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0, 2.0])

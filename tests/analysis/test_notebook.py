@@ -36,11 +36,6 @@ def execute(run: Translation) -> dict[str, Any]:
     return namespace
 
 
-@pytest.fixture(scope="module")
-def beer(toy: Translator) -> Translation:
-    return toy.translate("Ich möchte ein Bier")
-
-
 @pytest.mark.slow
 def test_it_runs_in_an_empty_folder_with_what_it_carries(toy: Translator, tmp_path: Path) -> None:
     run = toy.translate('"""\n\'\'\' ich „mochte“\tein\u2028bier "')  # quotes and line breaks that it ignores

@@ -41,11 +41,6 @@ def tampered(run: Translation, kind: Kind, change: Change) -> Translation:
     return replace(run, attention=replace(run.attention, **{kind: tuple(maps)}))
 
 
-@pytest.fixture(scope="module")
-def beer(toy: Translator) -> Translation:
-    return toy.translate("Ich möchte ein Bier")
-
-
 @pytest.mark.parametrize(
     ("name", "sentence"), [("toy", "cola"), ("classroom", "Heute habe ich ein kaltes Bier getrunken")]
 )

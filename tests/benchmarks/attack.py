@@ -18,7 +18,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -32,17 +32,7 @@ import orjson
 from tests.benchmarks.load import paced, processes, used
 from tests.browser.conftest import Server
 from tests.models import small
-from tests.visitors import (
-    Connection,
-    Question,
-    Visitor,
-    ask,
-    model_file,
-    problem,
-    sentences,
-    train,
-    train_mistake,
-)
+from tests.visitors import Connection, Question, Visitor, ask, model_file, problem, sentences, train, train_mistake
 from tests.web.nginx import MISSING, PROGRAM, nginx_before
 from transformer.storage.portable import PortableModel, save_portable
 
@@ -54,7 +44,6 @@ TRANSLATION, HEALTH = 150, 50  # ms: bounds of the 95th percentiles
 GROWTH = 50  # MB: bound of what stays
 WRITTEN = 2**20  # bytes: bound of the log, and of Gradio's files
 PAUSE = 0.1  # s between two requests of the attacker: an attack with little traffic
-JSON = {"Content-Type": "application/json"}
 HUNDRED_WORDS = " ".join(f"w{i % 10}" for i in range(100))
 
 
@@ -96,19 +85,27 @@ class Target:
             await asyncio.sleep(1)
 
 
-Attack = Callable[[Target], Coroutine[Any, Any, None]]
+Attack = Callable[[Target], Awaitable[object]]
 OtherWork = Callable[[Connection], Awaitable[None]]
 
 
-async def repeat(ask: Callable[[], Awaitable[None]]) -> None:
-    """On two connections."""
+def repeat(ask: Attack, pause: float = PAUSE) -> Attack:
+    """The same again and again, on two connections."""
 
-    async def one() -> None:
-        while True:
-            await ask()
-            await asyncio.sleep(PAUSE)
+    async def attack(target: Target) -> None:
+        async def one() -> None:
+            while True:
+                await ask(target)
+                await asyncio.sleep(pause)
 
-    await asyncio.gather(one(), one())
+        await asyncio.gather(one(), one())
+
+    return attack
+
+
+def connections(count: int, head: str = "", body: bytes = b"", drip: float | None = None) -> Attack:
+    """A number of connections, as `Target.raw` has them."""
+    return lambda target: asyncio.gather(*(target.raw(head, body, drip) for _ in range(count)))
 
 
 async def in_turn(target: Target, calls: list[tuple[str, ...]]) -> None:
@@ -127,11 +124,7 @@ def post(path: str, length: int) -> str:
     return f"POST /{path} HTTP/1.1\r\n{headers}\r\n\r\n"
 
 
-# ---- the attacks, in the order of the table ----
-
-
-async def icons(target: Target) -> None:
-    await repeat(lambda: target.ask("GET", "pwa_icon/15000"))
+# ---- the attacks that take more than a line of the table ----
 
 
 async def unread_answers(target: Target) -> None:
@@ -154,12 +147,6 @@ async def mistakes(target: Target) -> None:
     await in_turn(target, [("spot_the_bug", *each, "classroom") for each in calls])
 
 
-async def foreign_pages(target: Target) -> None:
-    evil = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
-    body = {"data": ["ein Bier", "toy"]}
-    await repeat(lambda: target.ask("POST", "gradio_api/run/translate", json=body, headers=evil))
-
-
 async def trainings(target: Target) -> None:
     async def one(number: int) -> None:
         asked = train(f"attacker{number}", 1500)
@@ -171,12 +158,12 @@ async def trainings(target: Target) -> None:
 
 
 async def what_ifs(target: Target) -> None:
-    async def one(number: int) -> None:
+    def asked(number: int) -> Any:
         change = {"do": "temperature", "kind": "all", "temperature": 1 + number / 500}  # each a run of its own
-        asked = {"checkpoint": target.own, "sentence": HUNDRED_WORDS, "changes": [change]}
-        await target.ask("POST", "api/translate", json=asked, headers={"Session": "attacker"})
+        return {"checkpoint": target.own, "sentence": HUNDRED_WORDS, "changes": [change]}
 
-    await asyncio.gather(*map(one, range(500)))
+    headers = {"Session": "attacker"}
+    await asyncio.gather(*(target.ask("POST", "api/translate", json=asked(n), headers=headers) for n in range(500)))
 
 
 async def full_store(target: Target) -> None:
@@ -186,68 +173,31 @@ async def full_store(target: Target) -> None:
 
 async def slow_bodies(target: Target) -> None:
     head, body = post("api/train", 8 * 2**20), b" " * (8 * 10**6)
-    await asyncio.gather(*(target.raw(head, body, drip=0 if number < 2 else 1) for number in range(120)))
+    await asyncio.gather(*(connections(count, head, body, drip)(target) for count, drip in ((2, 0), (118, 1))))
 
 
 async def nested_lists(target: Target) -> None:
     lists = b"[" + b",".join([b"[]"] * (8 * 2**20 // 3 - 100)) + b"]"
     bodies = itertools.cycle([("api/pairs", b'{"rows":%b}' % lists), ("api/train", b'{"pairs":%b}' % lists)])
 
-    async def one() -> None:
+    async def one(target: Target) -> None:
         path, body = next(bodies)
-        await target.ask("POST", path, content=body, headers=JSON)
+        await target.ask("POST", path, content=body, headers={"Content-Type": "application/json"})
 
-    await repeat(one)
-
-
-async def deep_links(target: Target) -> None:
-    await target.call("translate", drawn()[0], "classroom", session="links")
-
-    async def one() -> None:
-        await target.call("translate", "ein Bier", "toy", session="links")
-        await target.ask("GET", "gradio_api/deep_link", params={"session_hash": "links"})
-
-    await repeat(one)
+    await repeat(one)(target)
 
 
-async def trickling_uploads(target: Target) -> None:
-    await asyncio.gather(*(target.raw(post("models", 10**8), drip=1) for _ in range(2)))
+async def deep_link(target: Target) -> None:
+    await target.call("translate", "ein Bier", "toy", session="links")
+    await target.ask("GET", "gradio_api/deep_link", params={"session_hash": "links"})
 
 
-async def reload_streams(target: Target) -> None:
-    head = "GET /gradio_api/dev/reload HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-    await asyncio.gather(*(target.raw(head) for _ in range(2000)))
-
-
-async def idle_connections(target: Target) -> None:
-    await asyncio.gather(*(target.raw("") for _ in range(300)))
-
-
-async def front_pages(target: Target) -> None:
-    """Which Gradio writes for each visitor."""
-
-    async def one() -> None:
-        while True:
-            await target.ask("GET", "")
-
-    await asyncio.gather(one(), one())
-
-
-async def tiny_chunks(target: Target) -> None:
-    head = "POST /api/train HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
-    await asyncio.gather(*(target.raw(head, b"1\r\n \r\n" * 200_000) for _ in range(20)))
-
-
-async def files_as_values(target: Target) -> None:
-    file = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
-    await repeat(lambda: target.call("translate", file, "toy"))
+async def foreign_page(target: Target) -> None:
+    evil = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
+    await target.ask("POST", "gradio_api/run/translate", json={"data": ["ein Bier", "toy"]}, headers=evil)
 
 
 # ---- what else an honest visitor does during an attack; an error is a problem ----
-
-
-def upload() -> Question:
-    return Question("upload", "models", model_file(), headers={"Session": "honest"})
 
 
 async def trains(honest: Connection) -> None:
@@ -260,17 +210,19 @@ async def keeps_its_model(honest: Connection) -> None:
     assert "trained" in events, f"a training ended with {events[-1]}"
 
 
-async def uploads(honest: Connection) -> None:
-    why = problem(await honest.ask(upload()))
-    assert not why, why
+async def answered(honest: Connection, question: Question) -> Any:
+    answer = await honest.ask(question)
+    assert not problem(answer), problem(answer)
+    return answer.json()
+
+
+async def uploads(honest: Connection) -> Any:
+    return await answered(honest, Question("upload", "models", model_file(), headers={"Session": "honest"}))
 
 
 async def uses_own_model(honest: Connection) -> None:
-    uploaded = await honest.ask(upload())
-    assert not problem(uploaded), problem(uploaded)
-    about = {"checkpoint": uploaded.json()["model"]["checkpoint"], "sentence": drawn()[0]}
-    why = problem(await honest.ask(ask("translate", "translate", "honest", **about)))
-    assert not why, why
+    about = {"checkpoint": (await uploads(honest))["model"]["checkpoint"], "sentence": drawn()[0]}
+    await answered(honest, ask("translate", "translate", "honest", **about))
 
 
 # ---- a row ----
@@ -296,6 +248,7 @@ class Row:
     """
 
     number: str
+    name: str
     attack: Attack
     other_work: OtherWork | None = None
     own: bool = False
@@ -303,30 +256,29 @@ class Row:
     refused: bool = False
     behind_nginx: bool = False
 
-    @property
-    def name(self) -> str:
-        return self.attack.__name__.replace("_", " ") + (", behind nginx" if self.behind_nginx else "")
 
-
+FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
+CHUNKED = "POST /api/train HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+RELOAD = "GET /gradio_api/dev/reload HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 ROWS = (
-    Row("1", icons, refused=True),
-    Row("2a", unread_answers),
-    Row("2b", unread_answers_of_an_own_model, own=True),
-    Row("3", shuffled_sentences),
-    Row("4a", mistakes, trains),
-    Row("4b", foreign_pages, refused=True),
-    Row("5", trainings, trains),
-    Row("6", what_ifs, uses_own_model, own=True),
-    Row("7", full_store, keeps_its_model),
-    Row("8", slow_bodies, behind_nginx=True),
-    Row("9", nested_lists),
-    Row("10", deep_links),
-    Row("11", trickling_uploads, uploads, behind_nginx=True),
-    Row("12", reload_streams, refused=True, behind_nginx=True),
-    Row("13", idle_connections, server=FewDescriptors, behind_nginx=True),
-    Row("14", front_pages),
-    Row("15", tiny_chunks, behind_nginx=True),
-    Row("small", files_as_values),
+    Row("1", "icons", repeat(lambda target: target.ask("GET", "pwa_icon/15000")), refused=True),
+    Row("2a", "unread answers", unread_answers),
+    Row("2b", "unread answers of an own model", unread_answers_of_an_own_model, own=True),
+    Row("3", "shuffled sentences", shuffled_sentences),
+    Row("4a", "mistakes", mistakes, trains),
+    Row("4b", "foreign pages", repeat(foreign_page), refused=True),
+    Row("5", "trainings", trainings, trains),
+    Row("6", "what ifs", what_ifs, uses_own_model, own=True),
+    Row("7", "full store", full_store, keeps_its_model),
+    Row("8", "slow bodies", slow_bodies, behind_nginx=True),
+    Row("9", "nested lists", nested_lists),
+    Row("10", "deep links", repeat(deep_link)),
+    Row("11", "trickling uploads", connections(2, post("models", 10**8), drip=1), uploads, behind_nginx=True),
+    Row("12", "reload streams", connections(2000, RELOAD), refused=True, behind_nginx=True),
+    Row("13", "idle connections", connections(300), server=FewDescriptors, behind_nginx=True),
+    Row("14", "front pages", repeat(lambda target: target.ask("GET", ""), pause=0)),
+    Row("15", "tiny chunks", connections(20, CHUNKED, b"1\r\n \r\n" * 200_000), behind_nginx=True),
+    Row("small", "files as values", repeat(lambda target: target.call("translate", FILE, "toy"))),
 )
 
 
@@ -457,7 +409,7 @@ def measured(row: Row, seconds: float, rest: float, visitors: int) -> bool:
         problems.append(f"{written >> 20} MB written")
     held = during[0] < TRANSLATION and during[1] < HEALTH and after - before < GROWTH and not problems
     got = ", ".join(f"{count} × {status or 'no answer'}" for status, count in enumerate(answers) if count)
-    cells = [row.number, row.name, got]
+    cells = [row.number, row.name + (", behind nginx" if row.behind_nginx else ""), got]
     cells += [f"{one:.0f} → {other:.0f}" for one, other in zip(alone[:2], during[:2], strict=True)]
     cells += [f"{before:.0f}, {most:.0f}, {after:.0f}", "; ".join(problems), "yes" if held else "**no**"]
     print(f"| {' | '.join(cells)} |", flush=True)

@@ -1,7 +1,7 @@
 """Drawing: the time to switch a run's maps, against BertViz's views; and the time until the page is ready.
 
-The same Chromium draws both sides, from the same maps of the same runs, served by this machine. BertViz's page is the
-result of `head_view` with its three external scripts. Our switches are measured in the whole page, with all its views.
+The same Chromium draws both sides, from the same maps of the same runs. BertViz's page is the result of
+`head_view` with its three external scripts. Our switches are measured in the whole page, with all its views.
 """
 
 import os
@@ -11,15 +11,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
 import torch
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pydantic_core import to_jsonable_python
@@ -136,26 +133,6 @@ def bertviz(run: Translation, view: str) -> str:
     return f'<!doctype html><html><meta charset="utf-8"><body>{page}</body></html>'
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"  # one connection for many files, as on common servers
-    disable_nagle_algorithm = True  # otherwise a file waits 40 ms for the acknowledgement of the previous one
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def copyfile(self, source: Any, out: Any) -> None:
-        with suppress(BrokenPipeError):  # the browser left the page
-            super().copyfile(source, out)
-
-
-@contextmanager
-def folder_served(folder: Path) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-
-
 def clicks(kind_number: int, layers: int, heads: int, steps: int) -> Iterator[tuple[str, Control, Control]]:
     """The clicks in our page and in theirs: every layer of a kind, every head of one layer, and every decoding step,
     which BertViz does not have."""
@@ -208,9 +185,15 @@ def switches(ours: Page, theirs: Page, name: str, run: Translation) -> Iterator[
         yield ratio(f"switch of {which}, {name}", BERTVIZ, None, *both, note=note)
 
 
-def opened(browser: Browser, address: str) -> Page:
-    """A page of a browser that nobody else uses."""
+def opened(browser: Browser, address: str, files: Path | None = None) -> Page:
+    """A page of a browser that nobody else uses.
+
+    Args:
+        files: a folder with what stands at the address; None where a server has it.
+    """
     page = browser.new_context(**LAPTOP).new_page()
+    if files:
+        page.route("**/*", lambda route: route.fulfill(path=files / httpx.URL(route.request.url).path[1:]))
     page.goto(address, timeout=MINUTES)
     return page
 
@@ -230,9 +213,9 @@ def shown_in_page(browser: Browser, url: str, run: Translation, checkpoint: Chec
     return page
 
 
-def their_page(browser: Browser, folder: Path, at: str, run: Translation, view: str, drawn: str) -> Page:
+def their_page(browser: Browser, folder: Path, run: Translation, view: str, drawn: str) -> Page:
     (folder / f"{view}.html").write_text(bertviz(run, view), "utf-8")
-    page = opened(browser, f"{at}{view}.html")
+    page = opened(browser, f"http://bertviz.test/{view}.html", folder)
     page.locator(drawn).first.wait_for(state="attached", timeout=MINUTES)
     return page
 
@@ -275,15 +258,15 @@ def inside(browser: Browser, url: str, folder: Path, checkpoint: Checkpoint) -> 
     return bound(f"a switch of head in Inside a head, {WORDS} words", INSIDE_MS, took, THREAD)
 
 
-def against_bertviz(browser: Browser, folder: Path, url: str, at: str) -> Iterator[Ratio]:
+def against_bertviz(browser: Browser, folder: Path, url: str) -> Iterator[Ratio]:
     for name, (run, checkpoint) in {"the toy": toy(), f"{WORDS} words": of_words(WORDS)}.items():
         ours = shown_in_page(browser, url, run, checkpoint)
         yield from slowest(ours, name, run)
-        theirs = their_page(browser, folder, at, run, "head_view", "#attention line")
+        theirs = their_page(browser, folder, run, "head_view", "#attention line")
         yield from switches(ours, theirs, name, run)
         if name != "the toy":
             theirs.context.close()
-            theirs = their_page(browser, folder, at, run, "model_view", "svg line")
+            theirs = their_page(browser, folder, run, "model_view", "svg line")
             yield every_head(ours, theirs)
             yield inside(browser, url, folder, checkpoint)
         for page in (ours, theirs):
@@ -291,7 +274,7 @@ def against_bertviz(browser: Browser, folder: Path, url: str, at: str) -> Iterat
     run, checkpoint = of_words(LONGEST)
     ours = shown_in_page(browser, url, run, checkpoint)
     yield from slowest(ours, f"{LONGEST} words", run, LONGEST_MS)
-    yield longest(ours, their_page(browser, folder, at, run, "head_view", "#attention line"))
+    yield longest(ours, their_page(browser, folder, run, "head_view", "#attention line"))
 
 
 def importing() -> float:
@@ -339,7 +322,7 @@ def measure() -> Iterator[Ratio]:
 def _measured(scripts: tempfile.TemporaryDirectory[str]) -> Iterator[Ratio]:
     with scripts as name, sync_playwright() as playwright, launched(playwright) as browser:
         folder = Path(name)
-        with served() as server, folder_served(folder) as at:
-            yield from against_bertviz(browser, folder, server.url, at)
+        with served() as server:
+            yield from against_bertviz(browser, folder, server.url)
         took = alternate(lambda: starting(browser, folder / "classes"), importing, STARTS)
         yield ratio("page ready (first map drawn) after app.py starts", "importing torch and gradio", 1.6, *took)

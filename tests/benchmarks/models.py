@@ -97,21 +97,11 @@ class Torch(nn.Module):
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
-        self.pad_id, self.scale = config.pad_id, config.d_model**0.5
-        self.src_embedding = nn.Embedding(config.src_vocab_size, config.d_model)
-        self.tgt_embedding = nn.Embedding(config.tgt_vocab_size, config.d_model)
-        self.register_buffer("positions", Transformer(config).positions)
-        self.dropout = nn.Dropout(config.dropout)
-        self.transformer = nn.Transformer(
-            config.d_model,
-            config.n_heads,
-            config.num_encoder_layers,
-            config.num_decoder_layers,
-            config.d_ff,
-            config.dropout,
-            batch_first=True,
-        )
-        self.output_projection = nn.Linear(config.d_model, config.tgt_vocab_size)
+        same = ours(config, final_norm="both").train()  # nn.Transformer ends on norms
+        self.pad_id, self.scale, self.dropout = config.pad_id, config.d_model**0.5, nn.Dropout(config.dropout)
+        self.src_embedding, self.tgt_embedding = same.src_embedding, same.tgt_embedding
+        self.register_buffer("positions", same.positions)
+        self.transformer, self.output_projection = same.to_torch(), same.output_projection
 
     def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
         closed = src == self.pad_id  # PyTorch's True = may NOT attend

@@ -133,15 +133,6 @@ def test_the_word_list_is_the_lexicon_and_the_shipped_checkpoint_knows_it(classr
     assert set(map(lower, lemmas)) <= word_list(0)
 
 
-def test_the_shipped_checkpoint_knows_every_held_out_word_and_example(classroom: Translator) -> None:
-    checkpoint = classroom.checkpoint
-    for sentence in itertools.chain.from_iterable(map(sampled, SPLITS)):
-        checkpoint.src_vocab.encode(sentence.source)
-        checkpoint.tgt_vocab.encode(sentence.target)
-    for example in CLASSROOM.examples:
-        checkpoint.src_vocab.encode(example.sentence)
-
-
 # The command
 
 

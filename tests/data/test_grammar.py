@@ -7,7 +7,6 @@ import random
 import re
 from functools import cache
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from hypothesis import example, given
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 from transformer.data.classroom import lexicon
 from transformer.data.classroom.grammar import MAX_SOURCE_WORDS, Sentence, generate, parse, parses
-from transformer.data.classroom.lexicon import VerbTrait
 from transformer.data.vocabulary import lower
 
 FOLDER = Path(__file__).parent
@@ -85,15 +83,6 @@ WRONG_ENGLISH = [
 @pytest.mark.parametrize("wrong", WRONG_ENGLISH)
 def test_english_that_a_teacher_would_not_accept_is_not_generated(wrong: str) -> None:
     assert not [each.target for each in generated(2000) if re.search(wrong, each.target)]
-
-
-def test_the_tables_have_known_traits_and_adjectives() -> None:
-    verbs = (*lexicon.VERBS, *lexicon.CLAUSE_VERBS, lexicon.COPULA)
-    assert {trait for verb in verbs for trait in verb.traits} == set(get_args(VerbTrait))
-    assert {trait for noun in lexicon.NOUNS for trait in noun.traits} == {"mass"}
-    assert {trait for adjective in lexicon.ADJECTIVES for trait in adjective.traits} == {"temporary"}
-    adjectives = {adjective.base for adjective in lexicon.ADJECTIVES}
-    assert {each for noun in lexicon.NOUNS for each in noun.unsuitable} <= adjectives
 
 
 # Phenomena of phenomena.txt: a name, the German sentence, and its English with "=sure" and "~possible" links

@@ -29,11 +29,9 @@ def test_a_pair_of_the_classroom_is_a_whole_sentence_of_its_grammar() -> None:
     ("sentence", "expected"),
     [
         ("Ich möchte Gurken essen, bitte!", "Ich möchte "),
-        ("Ich möchte bitte zahlen.", "Ich möchte "),
         ("Ich komme aus Italien.", "Ich komme aus "),
         ("Das Wetter ist heute furchtbar.", "Das Wetter ist "),
         ("Können Sie mir bitte helfen?", "Sie können "),
-        ("Wie geht’s deiner Frau?", "Wie geht's"),
         ("Wie steht's?", "Wie geht's"),
     ],
 )

@@ -2,8 +2,6 @@
 
 import csv
 import io
-import sys
-import unicodedata
 from typing import Any, Literal
 
 import pytest
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 
 from transformer.data import TableError, check_rows, hold_out, read_table, uploaded_corpus
 from transformer.data.uploaded_pairs import MAX_BYTES, MAX_CELL_CHARACTERS, MAX_PAIRS, MAX_WORDS, Table
-from transformer.data.vocabulary import SPECIAL, SentenceError, check_visible, fold, has_word, words
+from transformer.data.vocabulary import SPECIAL, SentenceError, check_visible, has_word, words
 from transformer.inference.translator import MAX_CHARACTERS
 
 from ..models import json_values
@@ -269,13 +267,6 @@ def test_pairs_are_not_folded_and_keep_their_punctuation_as_tokens() -> None:
     assert corpus.batch().src.tolist() == [[1, 2, 3, 4, 0], [5, 6, 7, 8, 0]]
 
 
-def test_a_shared_vocabulary_has_every_word_once() -> None:
-    corpus = uploaded_corpus([("Bier im Taxi", "Beer in a Taxi."), ("Taxi ? !", "Taxi!")], shared_vocabulary=True)
-    assert corpus.src_vocab is corpus.tgt_vocab
-    assert corpus.src_vocab.tokens == ("P", "S", "E", "Bier", "im", "Taxi", "?", "!", "Beer", "in", "a", ".")
-    assert corpus.pairs == (("Bier im Taxi", "Beer in a Taxi ."), ("Taxi ? !", "Taxi !"))
-
-
 def test_the_page_has_examples_words_and_pairs_to_show() -> None:
     pairs = [("Ja\n gut", "Yes."), ("ja gut!", "OK"), ("a", "b"), ("a", "b"), ("c", "d"), ("e", "f")]
     corpus = uploaded_corpus(pairs, name="mine")
@@ -315,18 +306,6 @@ def test_every_pair_becomes_ids_and_its_words_again(pairs: list[tuple[str, str]]
     assert batch.src.size(1) == corpus.source_length <= lengths.max() + 1
     assert (lengths < batch.src.size(1)).any()
     assert torch.equal(batch.tgt_in[:, 0], torch.full((len(pairs),), 1))
-
-
-@pytest.mark.slow
-def test_no_character_folds_to_a_special_token_or_to_an_invisible_one() -> None:
-    """Folding goes character by character and then only joins letters and marks, so this holds for any text."""
-    for code in range(sys.maxunicode + 1):
-        if unicodedata.category(chr(code)) not in ("Cn", "Co", "Cs"):
-            folded = fold(chr(code))
-            assert not set(folded) & SPECIAL
-            if is_sentence(chr(code)):
-                check_visible(folded)
-                assert folded.split() == [folded]
 
 
 # Held out

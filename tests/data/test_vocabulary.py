@@ -100,14 +100,6 @@ def test_a_word_is_read_by_its_letters_and_else_by_the_only_word_that_it_can_mea
     assert read == token
 
 
-def test_an_umlaut_is_dropped_only_where_every_token_is_folded() -> None:
-    folded, kept = Vocabulary(("P", "schon"), folds=True), Vocabulary(("P", "schon", "über"), folds=True)
-    assert folded.encode("Schön") == folded.encode("SCHOEN") == [1]
-    assert Vocabulary(("P", "neu"), folds=True).read("neue") == [("neue", None)]
-    assert refusal("Die Katze ist schön", kept).values["unknown"].shown == ("“Die”", "“Katze”", "“ist”")
-    assert refusal("schön", kept).key == "error.unknown"
-
-
 def test_a_phones_apostrophe_is_a_keyboards_where_no_word_has_it() -> None:
     assert Vocabulary(("P", "geht's"), folds=True).read("Geht’s?") == [("Geht’s", "geht's")]
     assert Vocabulary(("P", "geht’s", "geht's"), folds=True).encode("Geht’s geht's") == [1, 2]

@@ -210,9 +210,7 @@ P = torch.tensor([0.1, 0.4, 0.05, 0.3, 0.15])
     [
         ({}, [0.1, 0.4, 0.05, 0.3, 0.15]),
         ({"top_k": 2}, [0, 4 / 7, 0, 3 / 7, 0]),
-        ({"top_k": 9}, [0.1, 0.4, 0.05, 0.3, 0.15]),
         ({"top_p": 0.5}, [0, 4 / 7, 0, 3 / 7, 0]),
-        ({"top_p": 0.39}, [0, 1, 0, 0, 0]),
         ({"top_p": 1e-9}, [0, 1, 0, 0, 0]),
         ({"top_k": 2, "top_p": 0.6}, [0, 4 / 7, 0, 3 / 7, 0]),  # the first of the remaining two has 0.57
         ({"top_k": 2, "top_p": 0.57}, [0, 1, 0, 0, 0]),
@@ -237,15 +235,6 @@ def test_tokens_are_drawn_as_often_as_their_probability(limits: Any) -> None:
     chi = sum((counts[token] - count * p) ** 2 / (count * p) for token, p in possible.items())
     freedom = len(possible) - 1
     assert abs(chi - freedom) < 4 * math.sqrt(2 * freedom)
-
-
-def test_sampling_repeats_by_its_seed_and_is_greedy_at_temperature_0() -> None:
-    def output(sampling: Sampling) -> list[int]:
-        return [step.token for step in decode(sharp(0), TOY_SRC, 6, NEVER, 12, choose=sampling.chooser())]
-
-    assert output(Sampling(seed=1)) == output(Sampling(seed=1)) != output(Sampling(seed=2))
-    greedy = [step.token for step in greedy_decode(sharp(0), TOY_SRC, 6, NEVER, 12)]
-    assert output(Sampling(0.0)) == output(Sampling(1e-6)) == greedy
 
 
 INVALID: dict[str, list[Any]] = {

@@ -36,18 +36,13 @@ SENTENCE = "wort3 wort1 wort4"
 SRC, TGT = torch.tensor([[3, 1, 4, 0, 0, 0]]), torch.tensor([[1, 5, 6, 7, 8]])
 EVERY: list[Change] = [
     AblateHead("encoder", 0, 1),
-    AblateHead("decoder", 1, 0),
     AblateHead("cross", 0, 3),
     Isolate("cross", 1, (0, 2)),
-    RemoveMask("encoder"),
     RemoveMask("decoder"),
     RemoveMask("cross"),
     EditMask("encoder", 0, 2, False),
     EditMask("decoder", 1, 2, True),
-    EditMask("cross", 1, 4, True),
     Positions("encoder", "removed"),
-    Positions("decoder", "removed"),
-    Positions("encoder", "shuffled", 1),
     Positions("decoder", "shuffled", 1),
     Temperature(temperature=3.0),
     Temperature("cross", temperature=0.5),
@@ -162,12 +157,6 @@ def test_decoding_continues_from_a_forced_word(toy: Translator) -> None:
 # Complete runs
 
 
-def test_a_change_without_effect_gives_the_baseline(babbler: Translator) -> None:
-    plain = babbler.translate(SENTENCE)
-    assert_close(plain, babbler.translate(SENTENCE, interventions=changes(Temperature(temperature=1.0))))
-    assert_close(plain, babbler.translate(SENTENCE, interventions=NOTHING))
-
-
 @pytest.mark.parametrize("change", EVERY, ids=repr)
 def test_the_sublayers_of_a_changed_run_are_its_own(babbler: Translator, change: Change) -> None:
     run = babbler.translate(SENTENCE, interventions=changes(change))
@@ -224,7 +213,6 @@ def test_interventions_are_a_set_of_changes() -> None:
     [
         (EditMask("cross", 0, 0, True), EditMask("cross", 0, 0, False)),
         (Positions("encoder", "removed"), Positions("encoder", "shuffled", 1)),
-        (Positions("encoder", "shuffled", 2), Positions("encoder", "shuffled", 1)),
         (Temperature(temperature=2.0), Temperature(temperature=3.0)),
         (SwapWord(0, "ein"), SwapWord(0, "ich")),
         (ForceWord(0, "a"), ForceWord(0, "i")),
@@ -241,15 +229,7 @@ def test_changes_that_contradict_each_other_are_refused(two: tuple[Change, Chang
 
 
 def test_interventions_survive_json() -> None:
-    these = changes(
-        *(
-            change
-            for change in EVERY
-            if change not in (Positions("encoder", "removed"), Positions("decoder", "removed"))
-        ),
-        SwapWord(0, "ein"),
-        ForceWord(2, "coke"),
-    )
+    these = changes(*EVERY, SwapWord(0, "ein"), ForceWord(2, "coke"))
     assert Interventions.parse(json.loads(json.dumps(these.to_json()))) == these
     assert {item["do"] for item in these.to_json()} == set(CHANGES)
     assert Interventions.parse([]) == NOTHING
@@ -265,21 +245,16 @@ ABLATE = {"do": "ablate", "kind": "cross", "layer": 0, "head": 0}
     "data",
     [
         "ablate",
-        [None],
-        [{}],
         [{"do": "explode"}],
         [ABLATE | {"kind": "all"}],
         [ABLATE | {"kind": DEEP}],
         [ABLATE | {"layer": -1}],
-        [ABLATE | {"layer": True}],
         [ABLATE | {"layer": 10**5000}],
         [ABLATE | {"x" * 10_000: 1}],
         [{"do": "isolate", "kind": "cross", "layer": 0, "heads": []}],
-        [{"do": "edit_mask", "kind": "cross", "query": 0, "key": 0, "allowed": 1}],
         [{"do": "temperature", "temperature": 0}],
         [{"do": "temperature", "temperature": float("nan")}],
         [{"do": "positions", "stack": "cross", "how": "removed"}],
-        [{"do": "swap_word", "position": 0, "word": ""}],
         [{"do": "swap_word", "position": 0, "word": "x" * 41}],
         [{"do": "force_word", "step": 0, "word": "a"}, {"do": "force_word", "step": 0, "word": "i"}],
         [ABLATE] * (MAX_CHANGES + 1),
@@ -297,9 +272,7 @@ def test_json_of_another_format_is_refused(data: Any) -> None:
         (AblateHead("encoder", 2, 0), "layers of this kind are 0 to 1"),
         (AblateHead("cross", 0, 4), "heads are 0 to 3"),
         (Isolate("cross", 0, (0, 4)), "heads are 0 to 3"),
-        (Isolate("decoder", 9, (0,)), "layers of this kind are 0 to 1"),
         (DropResidual("encoder", 2, 1), "layers of this stack are 0 to 1"),
-        (DropResidual("encoder", 0, 3), "sublayers are 1 to 2"),
         (DropResidual("decoder", 0, 0), "sublayers are 1 to 3"),
         (SwapWord(3, "wort1"), "positions of this sentence are 0 to 2"),
         (SwapWord(0, "bier"), "'bier' is not a word"),

@@ -17,18 +17,13 @@ from transformer.inference.attention_maps import KINDS
 from transformer.inference.decoding import Sampling
 from transformer.inference.interventions import AblateHead, ForceWord, Interventions
 from transformer.inference.translator import INPUT_PARTS, MAX_CHARACTERS, Candidates
-from transformer.storage.checkpoint import FOLDER, CheckpointError
+from transformer.storage.checkpoint import CheckpointError
 
 from ..networks import agree, is_clear
 
 BEER = ("Ich möchte ein Bier", "i want a beer .")
 SURE = "Heute habe ich ein kaltes Bier getrunken"
 COLA = ("ich mochte ein cola", "i want a coke .")
-
-
-@pytest.fixture(scope="module")
-def beer(toy: Translator) -> Translation:
-    return toy.translate(BEER[0])
 
 
 @pytest.fixture(scope="module", params=["beer", "cola", "babble"])
@@ -157,14 +152,6 @@ def test_concurrent_runs_of_one_model_are_isolated(toy: Translator, beer: Transl
 # Many at a time
 
 
-def test_many_sentences_equal_one_at_a_time(classroom: Translator) -> None:
-    sentences = ["Wir kaufen kein altes Auto", "bier", "Den Hund sieht der Lehrer", SURE]
-    runs = classroom.translate_many(iter(sentences), batch_size=3)
-    assert len({len(run.output) for run in runs}) > 1
-    for run, sentence in zip(runs, sentences, strict=True):
-        assert_close(run, classroom.translate(sentence))
-
-
 @settings(max_examples=10)
 @given(st.lists(st.lists(st.integers(1, 10), min_size=1, max_size=6), max_size=5), st.integers(1, 4))
 def test_any_lengths_in_one_batch_equal_one_at_a_time(
@@ -268,11 +255,6 @@ def test_a_missing_checkpoint_is_refused_in_one_line(name: str) -> None:
     with pytest.raises(CheckpointError) as error:
         Translator.load(name, device="cpu")
     assert len(str(error.value).splitlines()) == 1
-
-
-def test_a_checkpoint_loads_by_name_and_by_folder(toy: Translator, beer: Translation) -> None:
-    assert toy.name == Translator.load(FOLDER / "toy", device="cpu").name == "toy"
-    assert_close(Translator.load(FOLDER / "toy", device="cpu").translate(BEER[0]), beer)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])

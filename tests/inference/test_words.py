@@ -13,10 +13,8 @@ from transformer.inference.words import TokenWords, map_of_words, words_of
     [
         ("▁Donau dampf schiff ▁fährt . E", "Donaudampfschiff fährt . E"),
         ("▁Ja ▁( oder ▁ „ nein “) ...", "Ja ( oder „ nein “)..."),
-        ("▁( ja ) !?", "( ja )!?"),
         ("▁U - Bahn ▁3 . 5 ▁don ' t", "U-Bahn 3.5 don't"),
         ("▁我 想要 一杯 Bier 。 E", "我 想要 一杯 Bier 。 E"),
-        ("▁ 我 ▁ K affee", "我 Kaffee"),
         ("S >>fr<< ▁P E", "S >>fr<< “P” E"),
         ("▁ ▁... P P", "▁ ... P P"),
         ("▁P “S” “E” ▁ “E” E", "PSE “E” E"),

@@ -131,14 +131,6 @@ def test_trainings_share_the_processors(monkeypatch: pytest.MonkeyPatch) -> None
     assert job(question()).threads == 1  # a small network
 
 
-def test_the_estimates_grow_with_the_work() -> None:
-    small, longer, wide = (plan(question(**changes), LIMITS) for changes in ({}, {"steps": 240}, {"d_model": 128}))
-    assert longer.seconds == pytest.approx(2 * small.seconds)
-    assert wide.bytes > longer.bytes == small.bytes > 4 * small.parameters
-    assert plan(question(batch_size=2), LIMITS).seconds == small.seconds  # the corpus has two pairs
-    assert plan(question(batch_size=1), LIMITS).seconds < small.seconds
-
-
 # The watched sentence
 
 

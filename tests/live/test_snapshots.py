@@ -7,7 +7,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transformer.data.vocabulary import SentenceError
 from transformer.inference.attention_maps import KINDS
 from transformer.live import snapshots as module
 from transformer.live.snapshots import MAX_SNAPSHOTS, SnapshotRecorder
@@ -63,9 +62,3 @@ def test_snapshots_are_dense_at_first_and_sparse_later() -> None:
     assert gaps[0] == 1
     assert gaps[-1] > 50
     assert all(after >= before - 1 for before, after in pairwise(gaps))
-
-
-@pytest.mark.parametrize("watch", ["", "wasser", "wort1 " * 6])
-def test_an_unusable_sentence_is_refused(watch: str) -> None:
-    with pytest.raises(SentenceError):
-        SnapshotRecorder(CHECKPOINT, watch, None, 10)

@@ -61,12 +61,9 @@ def sized(words: int, width: int, heads: int, hidden: int, layers: int, dropout:
 # (network, batch, source, target): measured peak in MB and shortest step in ms (see cost.py).
 MEASURED = {
     (sized(9, 64, 8, 256, 6, 0.1), 2, 5, 6): (17, 9.5),  # the toy
-    (sized(9, 64, 8, 256, 6, 0.0), 2, 5, 6): (15, 7.6),
     (replace(sized(600, 64, 4, 256, 2, 0.1), tgt_vocab_size=500), 128, 12, 12): (107, 54),  # the classroom
-    (replace(sized(600, 64, 4, 256, 2, 0.0), tgt_vocab_size=500), 128, 12, 12): (81, 43),
     (sized(9, 512, 8, 2048, 6, 0.1), 2, 5, 6): (858, 113),  # the paper's size
     (sized(2000, 512, 8, 2048, 6, 0.1), 64, 12, 14): (1508, 2354),
-    (sized(1500, 256, 8, 1024, 4, 0.0), 8, 20, 20): (185, 89),
     (sized(1000, 64, 4, 256, 2, 0.1), 64, 60, 61): (340, 168),
     (sized(8000, 256, 4, 256, 1, 0.0), 32, 20, 20): (296, 129),
     (sized(100, 1024, 16, 4096, 2, 0.1), 4, 8, 8): (1061, 193),

@@ -1,6 +1,5 @@
 """The network agrees with PyTorch's, obeys its masks, decodes from its cache, and every configuration field counts."""
 
-import math
 import weakref
 from functools import cache
 from typing import Any
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 
 from transformer import Recorder, Transformer
 
-from ..networks import SIZES, agree, any_padding, network, padded, sentence_pairs
+from ..networks import SIZES, agree, any_padding, network
 
 shared_network = cache(network)  # for tests that leave it as it is
 SRC, TGT = torch.tensor([[3, 4, 5, 6], [1, 2, 0, 0]]), torch.tensor([[7, 8, 9], [10, 11, 0]])
@@ -186,22 +185,6 @@ def test_a_future_token_never_changes_an_earlier_row(ids: tuple[Tensor, Tensor],
             agree(one[:, :, :t], two[:, :, :t])
 
 
-@pytest.mark.parametrize("norm_first", [False, True])
-@settings(max_examples=8)
-@given(pairs=sentence_pairs())
-def test_a_padded_batch_equals_its_unpadded_sentences(
-    pairs: list[tuple[list[int], list[int]]], norm_first: bool
-) -> None:
-    model = shared_network(norm_first=norm_first)
-    batch = model(padded([source for source, _ in pairs]), padded([target for _, target in pairs]))
-    for row, (source, target) in enumerate(pairs):
-        alone, s, t = model(torch.tensor([source]), torch.tensor([target])), len(source), len(target)
-        agree(batch.logits[row, :t], alone.logits[0])
-        for kind, queries, keys in (("encoder", s, s), ("decoder", t, t), ("cross", t, s)):
-            for together, single in zip(getattr(batch.attention, kind), getattr(alone.attention, kind), strict=True):
-                agree(together[row, :, :queries, :keys], single[0])
-
-
 @pytest.mark.parametrize(("name", "kind"), [("src_mask", "encoder"), ("tgt_mask", "decoder"), ("memory_mask", "cross")])
 def test_a_given_mask_replaces_its_own_default_only(name: str, kind: str) -> None:
     maps = network()(SRC, SRC, **{name: torch.ones(4, 4, dtype=torch.bool)}).attention
@@ -256,23 +239,6 @@ def test_cached_decoding_refuses_another_batch_size_and_more_than_max_len() -> N
         model.decode_step(one * 13, encoded, model.start_cache())
 
 
-# Cached decoding
-
-
-@settings(max_examples=12)
-@given(ids=any_padding(), size=st.integers(1, 3), norm_first=st.booleans())
-def test_decoding_in_pieces_equals_one_pass(ids: tuple[Tensor, Tensor], size: int, norm_first: bool) -> None:
-    src, tgt = ids
-    model = shared_network(norm_first=norm_first, final_norm="both")
-    encoded, caches, whole, start = model.encode(src), model.start_cache(src.size(0)), model(src, tgt), 0
-    for piece in tgt.split(size, dim=1):
-        out, end = model.decode_step(piece, encoded, caches), start + piece.size(1)
-        agree(out.logits, whole.logits[:, start:end])
-        agree(out.self_attention, tuple(w[:, :, start:end, :end] for w in whole.attention.decoder))
-        agree(out.cross_attention, tuple(w[:, :, start:end] for w in whole.attention.cross))
-        start = end
-
-
 # A pass keeps nothing
 
 
@@ -286,12 +252,6 @@ def test_without_a_probe_nothing_is_kept() -> None:
 
 
 # What the configuration decides (analysis/test_self_checks.py compares norms, activations and biases with PyTorch)
-
-
-def test_embeddings_are_scaled_by_the_root_of_the_width() -> None:
-    scaled, plain = watch(network()), watch(network(scale_embeddings=False))
-    for name in ("encoder.embedding", "decoder.embedding"):
-        agree(scaled[name], plain[name] * math.sqrt(SIZES["d_model"]))
 
 
 @pytest.mark.parametrize("where", ["before", "after", "none"])

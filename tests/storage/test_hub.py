@@ -88,21 +88,6 @@ def test_a_pickle_is_fetched_where_there_is_nothing_better(hub: Hub, marian: Pat
     assert (hub.downloads(WEIGHTS), hub.downloads(PICKLE)) == (1, 1)
 
 
-def test_what_is_missing_is_named(hub: Hub) -> None:
-    assert "no such revision" in refusal(f"{NAME}@nowhere")
-    assert "no such model" in refusal("owner/nothing")
-    for name in ("source.spm", "vocab.json", WEIGHTS, "config.json"):
-        content = hub.files.pop((COMMIT, name))
-        assert name in refusal()
-        hub.files[COMMIT, name] = content
-
-
-def test_a_model_above_the_limit_is_not_fetched(hub: Hub) -> None:
-    total = sum(map(len, hub.files.values()))
-    assert f"{total:,} bytes" in refusal(max_bytes=total - 1)
-    assert not any("resolve" in path for _, path in hub.asked)
-
-
 @pytest.mark.parametrize("name", [WEIGHTS, "vocab.json"])
 def test_a_wrong_digest_is_refused_and_forgotten(hub: Hub, name: str) -> None:
     hub.changed.add(name)

@@ -8,10 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-
-pytest.importorskip("sentencepiece", reason="pieces of Marian are cut by sentencepiece (requirements.txt)")
-pytest.importorskip("transformers", reason="Marian is compared with transformers (tests/requirements.txt)")
-
 from safetensors.torch import load_file, save_file
 
 from transformer import SentenceError, Translation, Translator
@@ -179,13 +175,9 @@ EDITS: list[tuple[str, dict[str, Any], str]] = [
     (CONFIG, {"decoder_ffn_dim": 32}, "encoder_ffn_dim (24) is not decoder_ffn_dim (32)"),
     (CONFIG, {"activation_function": "gelu_new"}, "activation_function is 'gelu_new'"),
     (CONFIG, {"decoder_vocab_size": 3}, "decoder_vocab_size is 3"),
-    (CONFIG, {"encoder_attention_heads": 3, "decoder_attention_heads": 3}, "n_heads (3)"),
-    (CONFIG, {"encoder_layers": 1}, "model.encoder.layers.1"),
     (CONFIG, {"decoder_layers": 3}, "model.decoder.layers.2"),
     (CONFIG, {"encoder_layers": 10**9}, "encoder_layers"),
-    (CONFIG, {"d_model": 10**6}, "expected"),
     (CONFIG, {"pad_token_id": 10**6}, "pad_token_id"),
-    (CONFIG, {"pad_token_id": None}, "pad_token_id"),
     (CONFIG, {"tie_word_embeddings": "yes"}, "tie_word_embeddings"),
     (GENERATION, {"eos_token_id": [0, 1]}, "eos_token_id"),
     (GENERATION, {"decoder_start_token_id": -1}, "decoder_start_token_id"),
@@ -214,7 +206,6 @@ def test_weights_that_do_not_fit_are_refused(folder: Path) -> None:
         ({"final_logits_bias": weights["final_logits_bias"] * torch.nan}, "not finite"),
         ({"final_logits_bias": torch.full_like(weights["final_logits_bias"], -torch.inf)}, "every piece is suppressed"),
         ({"model.shared.weight": shared[1:].clone()}, "expected"),
-        ({"model.shared.weight": shared.int()}, "not floats"),
     ]
     for change, why in changes:
         save_file(weights | change, file)

@@ -33,7 +33,7 @@ from transformer.storage.portable import (
     save_portable,
 )
 
-from ..models import TRAINING, json_values, of_pairs, packed
+from ..models import json_values, of_pairs, packed
 from ..networks import network
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,12 +134,6 @@ def test_a_vocabulary_that_the_file_cannot_hold_is_refused(other: Path) -> None:
         save_portable(replace(model, checkpoint=bare), other)
 
 
-def test_any_reader_sees_its_weights_and_its_seed(saved: Path) -> None:
-    with safe_open(saved, framework="pt") as stored:
-        assert set(stored.keys()) == {name for name, _ in network().named_parameters()}
-        assert json.loads(json.loads(stored.metadata()[METADATA_KEY])["about"])["training"] == TRAINING
-
-
 def test_a_translator_loads_the_file_or_refuses_it(saved: Path) -> None:
     translator = Translator.load(str(saved), device="cpu")
     assert translator.name == "saved"
@@ -235,20 +229,14 @@ def test_the_signature_of_these_tests_is_right(saved: Path, other: Path) -> None
 
 
 MODELS: list[tuple[dict[str, Any], str]] = [
-    ({"colour": "red"}, "colour"),
     ({"n_heads": 5}, "n_heads (5)"),
-    ({"pad_id": 1}, "pad_id (1)"),
     ({"num_encoder_layers": 65}, "too deep"),
     ({"max_len": 5001}, "too long"),
     ({"d_ff": 31}, "linear1"),
-    ({"d_ff": 3300}, "it is smaller than its 443117 weights"),
     ({"d_ff": 10**4000}, "it is smaller than"),
     ({"src_vocab_size": 10**9}, "it is smaller than"),
-    ({"num_encoder_layers": 1}, "no place"),
-    ({"tie_weights": True}, "tie_weights"),
     ({"src_vocab_size": 10}, "source vocabulary has 11"),
     ({"\ud800\n\0": 1}, ""),
-    ({"x" * 500: 1}, "xxx"),
 ]
 
 
@@ -352,10 +340,8 @@ DTYPES = (torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.bool)
 WEIGHTS: list[tuple[Callable[[dict[str, Tensor]], object], str]] = [
     (lambda w: w.update({"linear3.weight": torch.ones(1)}), "linear3.weight has no place"),
     (lambda w: w.update({"a\u202eb": torch.ones(1)}), "a\ufffdb has no place"),
-    (lambda w: w.update({"positions": torch.ones(32, 16)}), "positions has no place"),
     (lambda w: w.pop(BIAS), f"{BIAS} is missing"),
     (lambda w: w.clear(), "smaller"),
-    (lambda w: w.update({BIAS: torch.ones(14)}), f"{BIAS} is [14]"),
     (lambda w: w.update({BIAS: torch.ones(1, 13)}), f"{BIAS} is [1, 13]"),
     *((lambda w, dtype=dtype: w.update({BIAS: w[BIAS].to(dtype)}), f"{BIAS} is ") for dtype in DTYPES),
 ]
@@ -376,10 +362,3 @@ def test_a_weight_that_is_not_finite_is_refused(saved: Path, other: Path, value:
     name = "decoder.layers.1.norm3.bias"
     file = rewritten(saved, other, weights=lambda w: w[name][-1].fill_(value))
     assert refusal(file) == ("file.not_numbers", {"name": name})
-
-
-def test_tied_weights_that_are_stored_twice_are_refused(other: Path, folder: Path) -> None:
-    tied = folder / "tied.safetensors"
-    save_portable(packed(tie_weights=True, tgt_vocab_size=11), tied)
-    rewritten(tied, other, weights=lambda w: w.update({"tgt_embedding.weight": torch.ones(11, 16)}))
-    assert "tgt_embedding.weight has no place" in detail(other)

@@ -15,13 +15,10 @@ from transformer.storage.checkpoint import Checkpoint
 from transformer.training.evaluation import (
     BATCH,
     AlignmentScores,
-    Scores,
     alignment_scores,
     count_near,
     score,
-    scores_table,
     sentence_alignment,
-    speed,
     translate_all,
 )
 
@@ -176,7 +173,7 @@ def test_wrong_translations_score_less(toy: Translator) -> None:
     assert wrong.bleu < half.bleu < 100
 
 
-# The table
+# The nearest training sentence
 
 
 def test_near_is_one_word_replaced() -> None:
@@ -184,45 +181,3 @@ def test_near_is_one_word_replaced() -> None:
     assert count_near(["der hund wartet", "die kuh schlaft im park"], training) == 2
     assert count_near(["hund der schlaft", "der hund", "der hund schlaft heute", "ich"], training) == 0
     assert count_near(["der hund wartet"], []) == 0
-
-
-def made_up(heads: list[list[float]], layers: list[float], all_heads: float, **fields: float) -> Scores:
-    return Scores(
-        **({"sentences": 1000, "seconds": 4.0, "exact_match": 0.875, "bleu": 98.76, "near": 250} | fields),  # type: ignore[arg-type]
-        alignment=AlignmentScores(heads, layers, all_heads),
-    )
-
-
-SETS = {
-    "one set": made_up([[0.1, 0.2], [0.3, 0.8]], [0.15, 0.45], 0.25),
-    "another": made_up([[0.5, 0.6], [0.7, 0.4]], [0.55, 0.35], 0.65, sentences=2000, exact_match=0.5, bleu=50.0),
-}
-
-
-def rows() -> dict[str, list[str]]:
-    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in scores_table(SETS).splitlines()]
-    assert len({name for name, *_ in lines}) == len(lines)  # unique
-    return {name: cells for name, *cells in lines}
-
-
-def test_the_table_has_rows_for_heads_layers_and_all() -> None:
-    assert speed(SETS).startswith("375 sentences")
-    assert rows() == {
-        "": ["one set", "another"],
-        "---": ["---", "---"],
-        "sentences": ["1,000", "2,000"],
-        "one word from a training sentence": ["250", "250"],
-        "exact match, free-running": ["87.5%", "50.0%"],
-        "BLEU, free-running": ["98.8", "50.0"],
-        "AER, layer 1 head 1": ["0.100", "0.500"],
-        "AER, layer 1 head 2": ["0.200", "0.600"],
-        "AER, layer 1, mean of its rates": ["0.150", "0.550"],
-        "AER, layer 1, its mean map": ["0.150", "0.550"],
-        "AER, layer 2 head 1": ["0.300", "0.700"],
-        "AER, layer 2 head 2": ["0.800", "0.400"],
-        "AER, layer 2, mean of its rates": ["0.550", "0.550"],
-        "AER, layer 2, its mean map": ["0.450", "0.350"],
-        "AER, all heads, mean of the rates": ["0.350", "0.550"],
-        "AER, all heads, the mean map": ["0.250", "0.650"],
-        "AER, best head": ["0.100", "0.400"],
-    }

@@ -42,9 +42,6 @@ def trained(data: Batch, seed: int = 0, **fields: Any) -> tuple[dict[str, Tensor
     return model.state_dict(), progress
 
 
-# The generator
-
-
 def test_the_seed_determines_the_weights_and_the_dropout(toy_data: Batch) -> None:
     """Of ten steps one differs by more than rounding, whatever is drawn."""
 
@@ -54,14 +51,6 @@ def test_the_seed_determines_the_weights_and_the_dropout(toy_data: Batch) -> Non
     one = losses(0, 0)
     assert (one - losses(1, 0)).abs().max() > 1e-3
     assert (one - losses(0, 1)).abs().max() > 1e-3  # dropout
-
-
-def test_steps_count_from_1_and_the_first_loss_is_that_of_a_uniform_guess(toy_data: Batch) -> None:
-    for seed in range(3):
-        _, progress = trained(toy_data, seed)
-        assert [p.step for p in progress] == [1, 2, 3, 4]
-        assert progress[0].loss == pytest.approx(math.log(9), abs=0.7)
-        assert all(0 <= p.token_accuracy <= 1 for p in progress)
 
 
 def test_every_step_runs_in_training_mode(toy_data: Batch) -> None:
@@ -98,12 +87,6 @@ def test_losses_equal_those_of_a_plain_loop(toy_data: Batch, schedule: Any, data
         adam.step()
         losses.append(loss.item())
     assert [p.loss for p in train(ours, batch, config)] == pytest.approx(losses, abs=1e-4)
-
-
-@pytest.mark.parametrize(("step", "rate"), [(1, 512**-0.5 * 4000**-1.5), (4000, 2048000**-0.5), (16000, 8192000**-0.5)])
-def test_the_warmup_schedule_is_the_papers(step: int, rate: float) -> None:
-    assert TrainingConfig(schedule="warmup").rate(step, 512) == pytest.approx(rate)
-    assert TrainingConfig().rate(step, 512) == 1e-3
 
 
 @given(st.integers(1, 2000), st.floats(1e-6, 1))
@@ -172,20 +155,6 @@ def test_a_batch_has_sentences_of_similar_length_and_no_column_of_padding_only()
     in_order = sorted(words)
     assert all(shorter[-1] <= longer[0] for shorter, longer in itertools.pairwise(in_order))
     assert words != in_order  # not sorted by length
-
-
-def test_sentences_of_one_length_are_shuffled_between_batches() -> None:
-    data = Batch(*(torch.arange(1, 21)[:, None] for _ in range(3)))
-    read = [frozenset(src[:, 0].tolist()) for src, _ in batches_of(data, 10, 4)]
-    assert set(read[:5]) != set(read[5:])
-
-
-def test_a_corpus_of_one_batch_keeps_its_order_and_padding(toy_data: Batch) -> None:
-    model = learner()
-    read: list[list[list[int]]] = []
-    model.register_forward_pre_hook(lambda _, ids: read.append(ids[0].tolist()))
-    list(train(model, toy_data, TrainingConfig(steps=3, batch_size=2)))
-    assert read == [toy_data.src.tolist()] * 3
 
 
 POSITIVE = ("steps", "batch_size", "warmup_steps", "learning_rate", "clip_norm")

@@ -46,15 +46,6 @@ async def test_turns_go_round_by_address_and_within_one_by_session() -> None:
 
 
 @async_test
-async def test_a_newcomer_waits_for_one_turn_of_each_other_address() -> None:
-    """However much they have waiting, or how many sessions they say they have."""
-    queue = FairQueue(1, 100)
-    tickets = joined(queue, *["a1"] * 20, *(f"a{n}" for n in range(30)))
-    tickets |= joined(queue, "b1")
-    assert served(queue, tickets)[:3].count("b1") == 1
-
-
-@async_test
 async def test_new_names_gain_nothing() -> None:
     """A visitor who invents a session for every request is served as often as the others of that address."""
     queue = FairQueue(1, 10)

@@ -1,10 +1,8 @@
 """Every question that computes and every action once, each with a request that it meets."""
 
-import asyncio
 import inspect
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -29,6 +27,8 @@ from transformer.web.api import (
 from transformer.web.api.question import message
 from transformer.web.api.table import QUESTIONS
 from transformer.web.server.programs import plain
+
+from ..loop import in_a_loop
 
 Answer = dict[str, Any]
 Function = Callable[[Any], Any]
@@ -105,10 +105,8 @@ def ask(function: Function, request: Any) -> Answer:
 
 def called(action: Callable[..., Any], **values: Any) -> Answer:
     """An action's answer, also of one that waits."""
-    if not inspect.iscoroutinefunction(action):
-        return plain(action(**values))
-    with ThreadPoolExecutor(1) as thread:  # in this one Playwright may have a loop of its own
-        return plain(thread.submit(lambda: asyncio.run(action(**values))).result())
+    answer = action(**values)
+    return plain(in_a_loop(answer) if inspect.iscoroutine(answer) else answer)
 
 
 def as_sent(answer: Any) -> Any:

@@ -1,13 +1,12 @@
 """What a visitor takes home is the run's; where it comes from is told as it was."""
 
 import io
-import json
 
 import pandas as pd
 import pytest
 import torch
 
-from transformer.web.api.downloads import as_text, notebook, provenance, weights_csv
+from transformer.web.api.downloads import as_text, provenance, weights_csv
 from transformer.web.api.runs import run
 from transformer.web.sessions.models import translator
 
@@ -31,18 +30,6 @@ def test_the_table_of_weights_is_the_runs(checkpoint: str) -> None:
 )
 def test_a_word_that_begins_a_formula_is_quoted(word: str) -> None:
     assert as_text(word) == f"'{word}"
-
-
-@pytest.mark.parametrize("word", ["a=1", "▁=1", "'=1", ".", "", "…", "½", "“P”"])
-def test_other_words_stay_as_they_are(word: str) -> None:
-    assert as_text(word) == word
-
-
-def test_the_notebook_is_the_runs(checkpoint: str) -> None:
-    sent = asked(notebook, checkpoint)
-    assert sent["name"] == f"{checkpoint}-attention.ipynb"
-    code = "".join(cell["source"] for cell in json.loads(sent["text"])["cells"])
-    assert f"SENTENCE = {SENTENCES[checkpoint]!r}\n" in code
 
 
 def test_provenance_names_the_command_and_what_runs_it() -> None:

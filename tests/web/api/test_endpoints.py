@@ -9,7 +9,6 @@ from hypothesis import example, given, settings
 from pydantic import TypeAdapter
 
 from transformer.messages import MessageError, english
-from transformer.web.api import decoding, runs, what_if
 from transformer.web.api.question import sentence as in_english
 from transformer.web.api.table import ACTIONS as ALL_ACTIONS
 from transformer.web.api.table import QUESTIONS
@@ -31,8 +30,8 @@ from .endpoints import (
 )
 
 HOSTILE: list[Any] = [  # of every type, at and beyond every bound
-    *(None, True, False, -1, 0, 6, 64, 2**63, 10**400, 0.5, -0.5, 1.0, 1e308, math.nan, math.inf, -math.inf),
-    *("", "0", "toy\0", "\ud800", "../toy", "/etc", "__class__", "x" * 5000, "own-", f"{OWN_MODEL_PREFIX}x", "<b>"),
+    *(None, True, -1, 0, 64, 2**63, 10**400, 0.5, 1e308, math.nan, math.inf),
+    *("", "toy\0", "\ud800", "../toy", "__class__", "x" * 5000, "own-", f"{OWN_MODEL_PREFIX}x", "<b>"),
     *([], {}, [0], ["a", ["b"]], {"do": "ablate"}, {"step": True, "word": "a"}, {"step": -1, "word": "a"}),
     *([{"do": "ablate"}], [{"do": "nothing"}], [{}], ["ablate"], [CHANGED["changes"][0]] * 501),
 ]
@@ -150,11 +149,7 @@ def test_a_sentence_that_the_model_cannot_take_is_refused_everywhere(function: F
 
 NOT_HERE: list[Any] = [
     [{"do": "ablate", "kind": "cross", "layer": 99, "head": 0}],
-    [{"do": "swap_word", "position": 40, "word": "ich"}],
-    [{"do": "swap_word", "position": 0, "word": "wasser"}],
     [{"do": "force_word", "step": 0, "word": "wasser"}],
-    [{"do": "drop_residual", "stack": "encoder", "layer": 0, "sublayer": 3}],
-    [{"do": "nothing"}],
     {"do": "ablate"},
     "x",
 ]
@@ -164,19 +159,3 @@ NOT_HERE: list[Any] = [
 def test_a_change_that_has_no_place_is_refused_everywhere(changes: Any) -> None:
     for function in OF_RUNS:
         assert refused(ask(function, {**OF_RUNS[function], "changes": changes}), "error.changes")
-
-
-@pytest.mark.parametrize(
-    ("action", "values", "sentence"),
-    [
-        (runs.translate, {"sentence": ["ich"]}, "“sentence” must be a text."),
-        (runs.translate, {"sentence": "wasser"}, "This model does not know “wasser”."),
-        (runs.attention, {"layer": 6}, "layer is from 0 to 5, and head from 0 to 7."),
-        (runs.attention, {"kind": "x"}, "“kind” must be one of these: encoder, decoder and cross."),
-        (what_if.what_if, {"changes": NOT_HERE[0]}, "The layers of this kind are 0 to 5."),
-        (decoding.sample, {"top_p": 0}, "“top_p” must be greater than 0."),
-        (decoding.teacher_forcing, {"step": 6}, "A mistake happens at a step from 0 to 5."),
-    ],
-)
-def test_an_action_says_what_is_wrong(action: Callable[..., Any], values: Answer, sentence: str) -> None:
-    assert (sentence_or_none(action, {**ACTIONS[action], **values}) or "").startswith(sentence)

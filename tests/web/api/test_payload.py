@@ -138,8 +138,6 @@ MARIAN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # settings, and wh
 def marian(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Translator, dict[str, Any]]:
-    pytest.importorskip("sentencepiece", reason="pieces of Marian are cut by sentencepiece (requirements.txt)")
-    pytest.importorskip("transformers", reason="random models are made by transformers (tests/requirements.txt)")
     folder = tmp_path_factory.mktemp("marian") / request.param
     fields, facts = MARIAN[request.param]
     marian_folder(folder, 5, **fields)

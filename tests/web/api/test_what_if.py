@@ -50,12 +50,6 @@ def test_the_page_has_the_modified_run_beside_the_baseline(checkpoint: str, chan
     ]
 
 
-def test_a_run_without_changes_has_nothing_beside_it() -> None:
-    answer = asked(translate, "toy", changes=[])
-    assert (answer["baseline"], answer["run"]["changes"]) == (None, [])
-    assert "comparison" not in answer["run"]
-
-
 def test_a_word_that_was_forced_is_among_the_candidates_however_unlikely() -> None:
     words = translator("classroom").checkpoint.tgt_vocab.tokens
     word = next(word for word in reversed(words) if word.isalpha())

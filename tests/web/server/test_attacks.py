@@ -48,7 +48,7 @@ def proxied(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield port
 
 
-@pytest.mark.parametrize("row", SHORT, ids=lambda row: row.attack.__name__)
+@pytest.mark.parametrize("row", SHORT, ids=lambda row: row.name)
 def test_an_honest_visitor_is_served_during_an_attack(
     row: Row, server: Server, proxied: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

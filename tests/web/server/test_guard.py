@@ -73,14 +73,11 @@ def test_a_fault_is_answered_and_its_message_kept(client: TestClient, caplog: py
     [
         ({}, False),  # a program
         ({"sec-fetch-site": "same-origin"}, False),
-        ({"sec-fetch-site": "none"}, False),
         ({"sec-fetch-site": "cross-site"}, True),
         ({"sec-fetch-site": "same-site"}, True),  # another port of this machine
         ({"sec-fetch-site": "cross-site", "origin": "http://here:7860"}, True),
         ({"origin": "http://here:7860"}, False),
         ({"origin": "https://HERE:7860"}, False),
-        ({"origin": "http://here"}, True),
-        ({"origin": "http://evil.example"}, True),
         ({"origin": "null"}, True),
         ({"origin": "https://there", "x-forwarded-host": "there, inner"}, False),
         ({"origin": "https://evil", "x-forwarded-host": "there"}, True),
@@ -94,18 +91,13 @@ def test_a_page_of_another_origin_is_foreign(headers: dict[str, str], refused: b
     ("host", "known"),
     [
         ("", True),  # a program that speaks HTTP/1.0
-        ("localhost:7860", True),
         ("127.0.0.1:7860", True),
-        ("192.168.1.5", True),
         ("[fe80::1]:7860", True),
         ("[::ffff:10.0.0.1]", True),
         ("classroom-pc", True),
-        (socket.gethostname(), True),
         (f"{socket.gethostname()}.local:7860", True),
         ("Page.School.example:80", True),
-        ("page.school.example.", True),
         ("evil.example", False),
-        ("evil.example:7860", False),
         ("127.0.0.1.evil.example", False),
         ("127.0.0.1@evil.example", False),
         ("[", False),

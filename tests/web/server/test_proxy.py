@@ -147,11 +147,6 @@ def test_slow_bodies_are_refused_and_an_address_has_so_many_connections(site: Si
     until(lambda: site.visitor(SLOW).get("health").status_code == 200)
 
 
-def test_a_body_has_a_bound(site: Site) -> None:
-    visitor = site.visitor(HONEST)
-    assert visitor.post("api/vote", content=b"x" * (8 * 2**20 + 1)).status_code == 413
-
-
 def test_thirty_pages_may_load_at_once_but_an_address_may_not_ask_for_ever(site: Site) -> None:
     def ask(count: int) -> list[int]:
         connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=300, source_address=(FLOOD, 0))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import redis
 
 from transformer.web.sessions import class_store
 
@@ -30,7 +31,6 @@ def clock() -> Clock:
 @pytest.fixture(scope="session")
 def redis_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Of a real Redis that only this test run can reach."""
-    redis = pytest.importorskip("redis", reason="the package redis is not installed")
     if not (program := shutil.which("redis-server")):
         pytest.skip("there is no redis-server (on Debian and Ubuntu: apt install redis-server)")
     folder = tmp_path_factory.mktemp("redis")

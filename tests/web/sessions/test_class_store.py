@@ -133,7 +133,6 @@ def test_processes_that_start_at_once_share_the_file_and_what_they_wrote_survive
 
 
 def test_a_redis_that_does_not_answer_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("redis", reason="the package redis is not installed")
     monkeypatch.setattr(module, "WAIT_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         store = class_store(f"redis://127.0.0.1:{silent.getsockname()[1]}/0")

@@ -8,9 +8,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("sentencepiece", reason="pieces of Marian are cut by sentencepiece (requirements.txt)")
-pytest.importorskip("transformers", reason="the models are made by transformers (tests/requirements.txt)")
-
 from transformer.messages import english
 from transformer.storage import marian
 from transformer.web.api.bounded_cache import BoundedCache
