@@ -29,7 +29,6 @@ type Mount = (view: View) => void;
 /** The views above the tabs, in their order; each stands in the element of its name. */
 const FRAME: Record<string, Mount> = { header, run: runBar, class: classPanel, tabs };
 
-/** The views of each tab. */
 const TABS: Record<string, Record<string, Mount>> = {
   overview: { overview },
   translate: { story: translate },

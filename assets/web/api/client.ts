@@ -45,7 +45,6 @@ export class Refused extends Error {
   }
 }
 
-/** Why a question was not answered, for the visitor. */
 export const reasonOf = (error: unknown) => (error instanceof Refused ? error.reason : NO_ANSWER);
 
 /** Whether a question was given up for a newer one, or by its own signal. */

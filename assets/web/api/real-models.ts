@@ -25,7 +25,6 @@ const ready: Set<string> = new Set();
 let wait: Wait | null = null;
 let abort = new AbortController(); // ends the stream
 
-/** The model that is waited for, if any. */
 export const awaitedModel = () => wait;
 
 /** Seconds until all bytes have arrived, at the pace so far; null while unknown. */

@@ -9,12 +9,10 @@ function attempt<T>(access: () => T) {
   }
 }
 
-/** A choice kept in this browser, or null. */
 export const readPreference = (key: string) => attempt(() => localStorage.getItem(key));
 
 export const writePreference = (key: string, value: string) => attempt(() => localStorage.setItem(key, value));
 
-/** The value stored under a key, or null. */
 export const readSession = (key: string) => attempt(() => JSON.parse(sessionStorage.getItem(key) ?? "null"));
 
 export const writeSession = (key: string, value: unknown) =>

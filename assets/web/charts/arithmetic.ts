@@ -122,7 +122,6 @@ const ARITHMETIC: Record<string, (view: SublayerView, i: number, token: number) 
 /** The keys that are summed into one row, where there are many. */
 const foldedKeys = ({ data, head, query }: SublayerView) => orderKeys(data.at("weights", head, query)).rest;
 
-/** A factor; one below 0 in brackets. */
 const factor = (text: string) => (text.startsWith("−") ? `(${text})` : text);
 const expression = (...parts: Child[]) => h("p", { class: "arithmetic" }, parts);
 const hint = (text: string) => h("p", { class: "hint" }, text);
@@ -138,7 +137,6 @@ function sumOfProducts({ terms, bias, result: total }: ReturnType<typeof product
   return expression(list, biasTerm ? [" + ", biasTerm] : [], " = ", result(total));
 }
 
-/** A vector times a row of a matrix, plus a bias. */
 async function linear(view: SublayerView, input: number[], matrix: Matrix, row: number, value: number) {
   const { weights, bias } = await fetchParameters(view, matrix, row);
   return [sumOfProducts(products(input, weights, bias, value))];

@@ -104,7 +104,6 @@ function layoutOf(kind: Kind, width: number, zoom: number) {
   };
 }
 
-/** A line for each cell that is drawn, and one for its pair of the alignment. */
 function linePaths(
   kind: Kind,
   layer: number,
@@ -126,7 +125,6 @@ function linePaths(
   return paths;
 }
 
-/** Each token's lines in words. */
 function describeTokens(
   kind: Kind,
   layer: number,

@@ -67,11 +67,9 @@ const MAX_ZOOMED_MANY = 24;
 const MANY = 4000; // cells
 const MIN_CHANGE = 0.05; // of a weight, that has the strongest colour where all changes of a map are smaller
 
-/** The next zoom above or below this one. */
 export const nextZoom = (zoom: number, way: 1 | -1) =>
   ZOOMS[Math.max(0, Math.min(ZOOMS.indexOf(zoom) + way, ZOOMS.length - 1))];
 
-/** How large the parts of a map are. */
 function mapLayout(shown: Pick<Shown, "run" | "kind">, options: Options) {
   const { queries, keys } = shown.run.attention[shown.kind];
   const layout = layoutOf(shown, options, queries.length * keys.length > MANY_CELLS);
@@ -126,7 +124,6 @@ function layoutOf({ run, kind }: Pick<Shown, "run" | "kind">, options: Options, 
   };
 }
 
-/** How high a map is, px. */
 export const heatmapHeight = (kind: Kind, { run, ...options }: Options & { run: DrawnRun }) =>
   mapLayout({ run, kind }, options).height;
 
@@ -223,7 +220,6 @@ export function heatmap(
 const words = (name: string, width: number, height: number, labels: Element[]) =>
   svg("svg", { class: name, "aria-hidden": "true", viewBox: `0 0 ${width} ${height}`, width, height }, labels);
 
-/** The numbers in the cells. */
 function writeWeights(
   context: CanvasRenderingContext2D,
   { run, kind, layer, head }: Shown,
@@ -296,7 +292,6 @@ function pointedCell(
   return { cell: cellReader(run, kind, layer, head)(query, key), box: cellBox(canvas, layout, query, key) };
 }
 
-/** Where an arrow key of the keyboard leads from a cell. */
 function cellByKey({ across, count }: MapLayout, name: string, from: Cell | null) {
   const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[name];
   const to = (at: number, by: number, of: number) => Math.max(0, Math.min(at + by, of - 1));
@@ -331,13 +326,11 @@ export function paddingMasked(run: DrawnRun, kind: Kind) {
   return keys.includes("P") && keys.every((token, key) => token !== "P" || isMasked(key));
 }
 
-/** The heading of a large map: which head it is, and what its rows and columns are. */
 export function mapHeading(kind: Kind, layer: number, head: number, key = "attention.axes", places = {}) {
   const axis = (i: 0 | 1, arrow: string) => word(`${t(`side.${SIDES[kind][i]}`)} ${arrow}`, SIDES[kind][i]);
   return nodes(key, { head: head + 1, layer: layer + 1, from: axis(0, "↓"), at: axis(1, "→"), ...places });
 }
 
-/** The largest weight of every row of a head, in words. */
 export function describeLargestWeights(kind: Kind, layer: number, head: number, run: DrawnRun = state.run) {
   const { queries, keys } = run.attention[kind];
   const largest = queries.map((from, query) => {

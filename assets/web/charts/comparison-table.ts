@@ -5,7 +5,6 @@ import { formatNumber, formatPercent, nodes, t } from "../state/i18n.ts";
 import { h, word } from "../ui/dom.ts";
 import { columnHeading, rowHeading } from "../ui/parts.ts";
 
-/** The two headings of a comparison: each way reads and outputs. */
 function comparisonHead() {
   const row = (names: string[], colspan: number) => {
     const headings = names.map((name) => columnHeading(t(`lesson.loop.${name}`), { colspan }));

@@ -65,7 +65,6 @@ function readPalette(): Palette {
   return { isDark: isDark(), levels, masked, surface, ink, hatch: hatchTile(ground, line) };
 }
 
-/** Colours as a canvas holds them. */
 function asPixels(colours: string[]) {
   const context = contextOf(h("canvas", { width: colours.length, height: 1 }));
   colours.forEach((colour, i) => {
@@ -75,7 +74,6 @@ function asPixels(colours: string[]) {
   return new Uint32Array(context.getImageData(0, 0, colours.length, 1).data.buffer);
 }
 
-/** A tile of the hatching of masked cells. */
 function hatchTile(ground: string, line: string) {
   const side = HATCH * FINE;
   const tile = h("canvas", { width: side, height: side });

@@ -23,8 +23,7 @@ export type DrawnMap = {
   element: HTMLElement | SVGElement;
   /** Another head of the same kind and run: only what the cells say changes. */
   paint: (layer: number, head: number) => void;
-  /** Mark a row, or none (null). */
-  mark: (query: number | null) => void;
+  mark: (query: number | null) => void; // mark a row, or none (null)
   /** The cell that an event happened to, and where it is in the window. */
   cellAt: (event: Pick<MouseEvent, "target" | "clientX" | "clientY">) => { cell: Cell; box: DOMRect } | null;
   /** Scroll the place of a long sentence's map, so that a cell is in sight beside its words. */
@@ -60,7 +59,6 @@ export function contrastClass(share: number, negative: boolean) {
 export const formatWeight = (value: number, difference?: number) =>
   (difference && value > 0.005 ? "+" : "") + fixed(value, 2);
 
-/** Reads a head's map cell by cell. */
 export function cellReader(
   run: DrawnRun,
   kind: Kind,
@@ -79,7 +77,6 @@ export function cellReader(
   };
 }
 
-/** Visit every cell of a head's map, row by row. */
 export function forEachCell(run: DrawnRun, kind: Kind, layer: number, head: number, visit: (cell: Cell) => void) {
   const { queries, keys } = run.attention[kind];
   const read = cellReader(run, kind, layer, head);
@@ -106,7 +103,6 @@ export function label(
   return svg("g", attributes, svg("rect", { ...box, class: `outline ${side}` }), text);
 }
 
-/** The widest of these labels, px. */
 export const widest = (tokens: string[], size: number) => Math.max(...tokens.map((token) => textWidth(token, size)));
 
 /**

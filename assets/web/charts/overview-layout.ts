@@ -58,7 +58,6 @@ function below(sizes: Sizes) {
   return bar + between + EDGE;
 }
 
-/** Sizes in another type. */
 function inType(sizes: Sizes, type: number): Sizes {
   const scaled = (px: number) => (px * type) / sizes.type;
   const words = { source: sizes.words.source.map(scaled), target: sizes.words.target.map(scaled) };
@@ -66,7 +65,6 @@ function inType(sizes: Sizes, type: number): Sizes {
   return { ...sizes, words, caption, type, answerType: sizes.type };
 }
 
-/** Lengths in px. */
 const lengths = ({ type, isTight }: Sizes) => ({
   gap: 4 * type,
   pad: (isTight ? 2 : 6) * type,
@@ -82,7 +80,6 @@ const lengths = ({ type, isTight }: Sizes) => ({
   arrow: (isTight ? 6 : 14) * type,
 });
 
-/** The layers of a stack that are folded, if any. */
 export const foldedLayers = (layers: number, isUnfolded: boolean) =>
   layers > MAX_LAYERS && !isUnfolded ? { from: KEPT, to: layers - KEPT - 1 } : null;
 

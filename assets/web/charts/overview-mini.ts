@@ -14,7 +14,6 @@ const LEFT: Record<Stack, number> = { encoder: 0, decoder: 44 };
 const OUTPUT = { x: 86, y: 9, width: 14, height: 16 };
 const [INPUTS, TOP] = [4, 9]; // height of what a stack reads, and where its layers begin
 
-/** A button with the small picture. */
 export function hereButton() {
   const [ground, lit, lines] = ["ground", "lit", "lines"].map((name) => svg("path", { class: name }));
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, lines, ground, lit);
@@ -52,7 +51,6 @@ const allBoxes = () => [
   OUTPUT,
 ];
 
-/** The boxes of a place in the small picture. */
 function boxesOf(place: Place): Box[] {
   switch (place.what) {
     case "whole":

@@ -82,13 +82,11 @@ export const formulaRow = (text: string, shapes: Child) =>
     h("p", { class: "shape" }, shapes),
   );
 
-/** The formula and the shapes of a stage. */
 export function stageHeadline(stage: Stage, view: SublayerView) {
   const count = view.data.queries.length;
   return formulaRow(stageFormula(stage, view), `${t("inside.of_queries", { count })} ${stageShapes(stage, view.data)}`);
 }
 
-/** The formula of a stage, as this run computed it. */
 function stageFormula(stage: Stage, view: SublayerView) {
   const name = variants(stage, view).find((each) => each in FORMULAS) as string;
   const { model } = view.run;
@@ -96,10 +94,8 @@ function stageFormula(stage: Stage, view: SublayerView) {
   return FORMULAS[name].replace("max(0, ", unit) + (name === "scores_heated" ? temperatureIn(view) : "");
 }
 
-/** The figure of a stage. */
 export const stageFigure = (stage: Stage, view: SublayerView) => [FIGURES[stage](view)].flat(2);
 
-/** One stage as a section. */
 export const stageSection = (stage: Stage, view: SublayerView) =>
   h("section", { class: "stage", id: `stage-${stage}` }, stageContent(stage, view));
 
@@ -122,7 +118,6 @@ export function stageContent(stage: Stage, view: SublayerView, isDrawn: boolean 
   ];
 }
 
-/** Further texts of a stage. */
 function furtherTexts(stage: Stage, view: SublayerView): string[] {
   if (stage === "scores") return view.data.allowed[view.query].includes(true) ? [] : ["inside.scores.closed"];
   if (stage === "concat") return anyHeadIsAblated(view) ? ["inside.concat.ablated"] : [];
@@ -171,7 +166,6 @@ const strips = (view: SublayerView, rows: Row[], options: StripOptions = {}) =>
     view.width,
   );
 
-/** One strip below its title. */
 const titledStrips = (view: SublayerView, title: string, rows: Row[], options: StripOptions = {}) => [
   h("h4", {}, title),
   strips(view, rows, { label: title, ...options }),
@@ -233,10 +227,8 @@ function drawProjections(view: SublayerView) {
   ];
 }
 
-/** The label of a key's row. */
 const keyLabel = ({ keys, to }: Sublayer, key: number) => ({ label: keyName(keys, key), side: to });
 
-/** The table of a query's scores, a row a key. */
 function drawScores(view: SublayerView) {
   const { data, head, query } = view;
   const q = data.at("q", head, query);

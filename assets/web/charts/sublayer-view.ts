@@ -28,10 +28,8 @@ export type SublayerView = {
 /** Which residual connection: "" around the attention, "ff_" around the feed-forward network. */
 export type Part = "" | "ff_";
 
-/** Whether this head is ablated. */
 export const headIsAblated = ({ run, kind, layer, head }: SublayerView) => isAblated(kind, layer, head, run.changes);
 
-/** Whether any head of this layer is. */
 export const anyHeadIsAblated = (view: SublayerView) =>
   Array.from({ length: headCount(view) }, (_, head) => headIsAblated({ ...view, head })).includes(true);
 
@@ -50,7 +48,6 @@ export function residualIsDropped({ run, kind, layer }: SublayerView, part: Part
 }
 
 const ACTIVATIONS = { relu: "ReLU", gelu: "GELU", silu: "SiLU" };
-/** The name of a network's activation. */
 export const activationName = ({ activation }: { activation: keyof typeof ACTIVATIONS }) => ACTIVATIONS[activation];
 
 const FLOORS = { relu: 0, gelu: -0.17, silu: -0.28 };

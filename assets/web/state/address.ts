@@ -79,7 +79,6 @@ let presenting = new URLSearchParams(globalThis.location?.search).get("present")
 /** Whether the page is shown to a class. */
 export const isPresenting = () => presenting;
 
-/** Remove the class from the address bar. */
 export function forgetClass() {
   const url = new URL(location.href);
   url.searchParams.delete("room");

@@ -14,13 +14,11 @@ let requested: Change[] | null = null; // what was asked for last, until it is a
 /** The changes of the run, or of the one that is on its way. */
 export const changes = () => requested ?? state.run.changes;
 
-/** Make the run again, under these changes. */
 export function requestChanges(next: Change[]) {
   requested = next;
   document.dispatchEvent(new Event("changes:wanted"));
 }
 
-/** The requested changes have been answered. */
 export function settleChanges() {
   requested = null;
 }
@@ -28,7 +26,6 @@ export function settleChanges() {
 const matches = (pattern: object) => (one: Change) =>
   Object.entries(pattern).every(([name, value]) => (one as unknown as Record<string, unknown>)[name] === value);
 
-/** The first change that has these values, if there is one. */
 export const findChange = <Name extends Change["do"]>(
   pattern: { do: Name } & Partial<ChangeOf<Name>>,
   list = changes(),
@@ -38,7 +35,6 @@ export const findChange = <Name extends Change["do"]>(
 export const replaceChange = (pattern: Pattern, one: Change | null = null) =>
   requestChanges([...changes().filter((each) => !matches(pattern)(each)), ...(one ? [one] : [])]);
 
-/** Make a change, or undo it. */
 export const toggleChange = (one: Change) => replaceChange(one, findChange(one) ? null : one);
 
 /**
@@ -67,7 +63,6 @@ export const undoChange = (one: Change) =>
 export const isLasting = (one: Change) => !schema.interventions[one.do].of_sentence;
 export const lastingChanges = () => changes().filter(isLasting);
 
-/** Whether a head of the run is ablated. */
 export const isAblated = (kind: Kind, layer: number, head: number, list = changes()) =>
   Boolean(findChange({ do: "ablate", kind, layer, head }, list)) ||
   list.some(

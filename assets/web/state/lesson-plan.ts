@@ -28,7 +28,6 @@ export type StopName = keyof typeof STOPS;
 /** Their names; a link counts them from 1. */
 export const LESSON_STOPS = Object.keys(STOPS) as StopName[];
 
-/** Where a stop usually stands. */
 function usualPlace(stop: number) {
   const each = STOPS[LESSON_STOPS[stop]];
   return "follows" in each ? LESSON_STOPS.indexOf(each.follows) + 0.5 : stop;
@@ -59,7 +58,6 @@ export function withStop(order: readonly number[], stop: number) {
   return after < 0 ? [...order, stop] : order.toSpliced(after, 0, stop);
 }
 
-/** How long these stops take. */
 export const planMinutes = (stops: readonly number[]) =>
   stops.reduce((sum, stop) => sum + STOPS[LESSON_STOPS[stop]].minutes, 0);
 

@@ -69,7 +69,6 @@ function madeOf(run: Run, baseline: Run | null) {
   };
 }
 
-/** The indices of each word's pieces. */
 const grouped = ({ of, names }: WordsOf) => names.map((_, word) => [...of.keys()].filter((i) => of[i] === word));
 
 /** A word's probability is the product of its pieces'; its candidates are those of its first piece. */

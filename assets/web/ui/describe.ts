@@ -29,7 +29,6 @@ function textOf(change: Change) {
   return change.do === "positions" ? `change.positions.${change.how}` : `change.${change.do}`;
 }
 
-/** The query and the key of a cell of the mask. */
 function cellTokens({ kind, query, key }: ChangeOf<"edit_mask">, run: Run) {
   const { queries, keys } = run.attention[kind];
   const token = (tokens: string[], i: number, side: 0 | 1) => {
@@ -40,7 +39,6 @@ function cellTokens({ kind, query, key }: ChangeOf<"edit_mask">, run: Run) {
   return { from: token(queries, query, 0), at: token(keys, key, 1) };
 }
 
-/** A model's name and size, in one line. */
 export function describeModel(checkpoint: string) {
   const { sentences, real } = models()[checkpoint];
   if (!real) return t("header.model_size", { name: modelName(checkpoint), sentences });

@@ -28,14 +28,12 @@ const flat = (children: Child[]): (string | Node)[] =>
     return typeof child === "number" ? String(child) : child;
   });
 
-/** An HTML element. */
 export const h = <Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
   ...children: Child[]
 ) => fill(document.createElement(tag), attributes, children);
 
-/** An SVG element. */
 export const svg = <Tag extends keyof SVGElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -45,7 +43,6 @@ export const svg = <Tag extends keyof SVGElementTagNameMap>(
 export const mathml = (tag: string, attributes: Attributes, ...children: Child[]) =>
   fill(document.createElementNS(MATHML, tag), attributes, children);
 
-/** Other children for an element. */
 export const setChildren = (element: Element, ...children: Child[]) => element.replaceChildren(...flat(children));
 
 /**
@@ -64,7 +61,6 @@ export function keepFocus(element: Element, draw: () => void) {
   again?.focus({ preventScroll: true });
 }
 
-/** Set children; what had the focus among them keeps it. */
 export const replaceKeepingFocus = (element: Element, children: Child[]) =>
   keepFocus(element, () => setChildren(element, children));
 

@@ -172,7 +172,6 @@ function rgb(colour: string) {
   return `rgb(${[...pixel.getImageData(0, 0, 1, 1).data].slice(0, 3).join(", ")})`;
 }
 
-/** Save a model's file. */
 export async function downloadModel({ checkpoint, name }: OwnModel, complain: (text: string) => void) {
   const answer = await fetch(new URL(`models/${checkpoint}`, document.baseURI)).catch(() => null);
   if (answer?.ok) {

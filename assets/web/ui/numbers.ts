@@ -35,7 +35,6 @@ const asShown = (value: number, digits: number) => Number(plain(value, digits));
 const rounds = (shown: number, digits: number, value: number) =>
   [shown - HAIR, shown + HAIR].every((each) => plain(each, digits) === plain(value, digits));
 
-/** The fewest digits for which it holds. */
 function fewest(least: number, holds: (n: number) => boolean, most = MAX_DIGITS) {
   for (let n = least; n <= most; n++) if (holds(n)) return n;
   return null;

@@ -6,7 +6,6 @@ import { formatPercent, t } from "../state/i18n.ts";
 import { KINDS, state, subscribe, update } from "../state/state.ts";
 import { type Attributes, h, namedChoice, numberedOptions, segmented } from "./dom.ts";
 
-/** A button of a class. */
 export const button = (
   name: string | null,
   text: Child,
@@ -36,7 +35,6 @@ export const columnHeading = (text: Child, attributes: Attributes = {}) =>
 
 export const rowHeading = (text: Child) => h("th", { scope: "row" }, text);
 
-/** Cells of a row. */
 export const cells = (contents: Child[]) => contents.map((each) => h("td", {}, each));
 
 export function select(
@@ -54,7 +52,6 @@ export const option =
   ([value, text]: [string | number, string]) =>
     h("option", { value, selected: String(value) === String(chosen) }, text);
 
-/** The choice of a kind of attention. */
 export const kindPicker = () => namedChoice(t("attention.which"), KINDS, "kind", (kind) => update({ kind }));
 
 /** Which layer, which head: `draw` after every change, with the maps of the kind that is shown. */
@@ -129,7 +126,6 @@ export function onSight(element: Element, look: () => unknown, signal: AbortSign
 export const isOpen = (element: HTMLElement) =>
   element.isConnected && !element.closest(".tab-panel:not(.open), .closed, [hidden]");
 
-/** Call `draw` when an element has another size. */
 export function onResize(element: Element, draw: ResizeObserverCallback, signal: AbortSignal) {
   const observer = new ResizeObserver(draw);
   observer.observe(element);
@@ -150,7 +146,6 @@ export function changeDetector() {
   return hasChanged;
 }
 
-/** The closest element of a selector around what an event happened to. */
 export const closest = ({ target }: Event, selector: string) =>
   target instanceof Element ? (target.closest(selector) as HTMLElement | null) : null;
 

@@ -98,7 +98,6 @@ type Drawn = Pick<DrawnMap, "mark" | "reveal" | "zoomRange"> & {
   completeAll?: () => void;
 };
 
-/** The map of the chosen head, or those of all heads. */
 function largeMap(open: (place: { layer: number; head: number }) => void, redraw: () => void, signal: AbortSignal) {
   const heading = h("h2");
   const large = h("div", { class: "large" });
@@ -159,7 +158,6 @@ function largeMap(open: (place: { layer: number; head: number }) => void, redraw
   };
 }
 
-/** The chosen head's map, or all heads'. */
 function picture(
   place: HTMLElement,
   width: number,
@@ -232,7 +230,6 @@ function wordsOf(drawn: Element, row: number, key: number) {
   return { parts: [...words].map((each) => each.getBoundingClientRect()), inset: { left: 0, top: 0 } };
 }
 
-/** The word that an event happened to. */
 function pointedWord(event: Event): Word | null {
   const { query, key } =
     closest(event, "g:is([data-query], [data-key]), th:is([data-query], [data-key])")?.dataset ?? {};
@@ -279,7 +276,6 @@ function lineControls(redraw: () => void) {
   };
 }
 
-/** The maps of all heads of a layer. */
 function headGrid() {
   const heading = h("h2");
   const grid = h("div", { class: "heads" });

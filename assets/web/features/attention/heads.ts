@@ -152,7 +152,6 @@ function alignmentColumn() {
   };
 }
 
-/** The stop of the lesson in which an alignment is drawn. */
 function openAlignment() {
   const stop = LESSON_STOPS.indexOf("align");
   update({ tab: "lesson", stop, stops: stopsWith(stop) });

@@ -22,7 +22,6 @@ const follow = {
   timer: undefined as ReturnType<typeof setTimeout> | undefined,
 };
 
-/** Tokens of the teacher's own models. */
 const tokens: Map<string, string> = new Map();
 
 export const isFollowing = () => follow.isOn;
@@ -81,7 +80,6 @@ function joinTraining(place: URLSearchParams) {
   if (mistakeTraining(name).phase === "idle") trainMistake(name);
 }
 
-/** Where this page is, for the class. */
 function classPlace() {
   const isLive = state.tab === "break" && state.part === "mistakes" && isGoingOn(mistakeTraining(state.exercise));
   return `${placeParameters()}${isLive ? `&${LIVE}=yes` : ""}`;

@@ -131,7 +131,6 @@ function sentenceRow(
   return h("tr", { "data-log": log_probability, ...attributes }, heading, numbers);
 }
 
-/** Describe the search's result beside greedy decoding. */
 function describeSearch(search: Search) {
   const { text, hypotheses, branches, best, greedy, width } = search;
   const { probability = 0, finished } = hypotheses.find(({ branch }) => branch === best) ?? {};
@@ -153,7 +152,6 @@ function describeSearch(search: Search) {
   );
 }
 
-/** @param probability of its sentence */
 function besideGreedy({ text, hypotheses, greedy, width }: Search, probability: number) {
   if (width === 1) return "one";
   if (text === greedy.text) return "same";

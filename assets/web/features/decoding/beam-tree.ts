@@ -112,7 +112,6 @@ function pictureLayout({ branches, best, left_out }: Search, width: number) {
 
 type Layout = ReturnType<typeof pictureLayout>;
 
-/** Small type. */
 const small = (x: number, y: number, text: string, attributes: Attributes, { scale }: Layout) =>
   svg("text", { x, y, style: `font-size: ${11 * scale}px`, ...attributes }, text);
 
@@ -126,7 +125,6 @@ function drawToken(x: number, y: number, token: string, { scale, size, wide }: L
   ];
 }
 
-/** The line that leads to a branch. */
 function drawLine(n: number, { branches, chosen, begin, start, left, wide, y, line }: Layout) {
   const { parent, step, probability, fate } = branches[n];
   const from = parent === null ? [begin + 1, start] : [left(step - 1) + wide(branches[parent].token), y(parent)];
@@ -170,7 +168,6 @@ function followPointer(picture: SVGSVGElement, read: (n: number | null) => void)
   picture.addEventListener("focusout", () => read(null));
 }
 
-/** The arrow keys go from node to node. */
 function followKeys(picture: SVGSVGElement, nodes: SVGGElement[], { branches, best, columns }: Layout) {
   picture.addEventListener("keydown", (event) => {
     const n = nodes.findIndex((node) => node.matches(":focus"));

@@ -87,7 +87,6 @@ function stillPicture(picture: Element) {
   return picture instanceof SVGElement ? painted(picture) : elementToSvg(picture);
 }
 
-/** The sentence, its translation, and what was changed in the run. */
 function openingSection() {
   const { run, baseline } = state;
   const changes = baseline && [
@@ -101,7 +100,6 @@ function openingSection() {
   ];
 }
 
-/** Where the run comes from. */
 function factsTable({ checkpoint, seed, command, trained, licence, weights, device, versions }: Provenance) {
   const address = pageAddress(false);
   const versionList = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
@@ -167,7 +165,6 @@ function mapSection(kind: Kind) {
   ];
 }
 
-/** The stages of the chosen head, and the arithmetic of three of its numbers. */
 async function workedHead(signal: AbortSignal) {
   const { kind, layer, head } = state;
   const [run, query] = [tokenRun(state.run), tokenIndex(state.run, kind, state.query)];

@@ -12,7 +12,6 @@ import { cells, changeDetector, rowHeading, table } from "../../ui/parts.ts";
 
 const PAUSE_MS = 300; // runs that are passed by in less are not checked
 
-/** A badge for the header. */
 export function badge(signal: AbortSignal) {
   const mark = h("span");
   const summary = h("summary", {}, mark);
@@ -39,7 +38,6 @@ export function badge(signal: AbortSignal) {
   return element;
 }
 
-/** The result of a check of this run. */
 function describeCheck(name: string) {
   const hasMaskedRow = KINDS.some((kind) => hasFullyMaskedRow(state.run, kind));
   return t(name === "rows" && hasMaskedRow ? "checks.rows_open" : `checks.${name}`);

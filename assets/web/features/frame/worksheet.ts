@@ -68,7 +68,6 @@ export async function worksheet(width: number) {
   ];
 }
 
-/** The class's answers, if this page has led one. */
 function classPage() {
   const questions = room.role === "teacher" ? revealedQuestions() : [];
   if (!questions.length) return null;

@@ -88,7 +88,6 @@ function stageIndex(open: (stage: Stage) => void) {
   const element = h("nav", { class: "stage-index", "aria-label": t("inside.index") }, [...links.values()]);
   return {
     element,
-    /** @param stage that is read */
     mark(stage: Stage) {
       for (const [each, link] of links) link.setAttribute("aria-current", String(each === stage));
       scrollToMiddle(element, links.get(stage) as HTMLElement);

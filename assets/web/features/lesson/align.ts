@@ -15,7 +15,6 @@ const FEW = 5; // aligned words, below which a head may find them all by chance
 
 const keyOf = (run: Run) => JSON.stringify([run.checkpoint, run.sentence, run.output]);
 
-/** The alignments that were drawn. */
 const drawn = sessionMap<number[][]>("alignments", 20);
 
 /** The gold alignment of the corpus; empty where there is none. */
@@ -132,7 +131,6 @@ function listenToCells(grid: HTMLElement, cells: HTMLElement[][], toggle: (cell:
   });
 }
 
-/** Which reading finds more, and with which head. */
 function describe(found: ({ reading: Reading } & HeadScores)[]) {
   if (!found[0].count) return nodes("lesson.align.nothing");
   const best = found.map((scores) => ({ ...scores, best: bestHead(scores) }));

@@ -8,7 +8,6 @@ import { button, changeDetector } from "../../ui/parts.ts";
 
 const PANEL = "lesson-plan";
 
-/** The stops by name, in their order. */
 export function progressBar(open: (stop: number) => void) {
   const element = h("ol", { class: "stops" });
   const isNew = changeDetector();
@@ -56,7 +55,6 @@ export function planChooser() {
 
 const isReal = () => state.run.model.pieces;
 
-/** The stops of a lesson of this length. */
 const stopsOf = (minutes: number) => stopOrder(plannedStops(minutes, isReal()), isReal());
 
 function planLengths() {
@@ -89,7 +87,6 @@ function row(stop: number) {
   return h("li", { class: at < 0 ? "left-out" : "" }, h("label", {}, box, " ", name), minutes, move(-1), move(1));
 }
 
-/** With a stop or without it. */
 const toggled = (order: readonly number[], stop: number) =>
   order.includes(stop) ? order.filter((each) => each !== stop) : withStop(order, stop);
 

@@ -34,7 +34,6 @@ export function colourLegend(what: "strips" | Kind, run: Run) {
   );
 }
 
-/** @param explain called for a cell */
 export const strips = (view: LessonView, rows: Row[], label: string, explain?: (i: number) => void) =>
   fluidPicture((width) => {
     const choose = explain && ((_: string, i: number) => explain(i));
@@ -67,13 +66,11 @@ export function tokenIds(side: Side, words: string[], ids: number[]) {
   return h("div", { class: "token-ids" }, h("h4", {}, t(`side.${side}`)), h("ol", {}, items));
 }
 
-/** A head's map. */
 export const map = (view: LessonView, kind: Kind, layer: number, head: number, query: number | null) => [
   h("h4", {}, mapHeading(kind, layer, head)),
   mapPicture(view, kind, layer, head, query),
 ];
 
-/** The maps of all heads of a layer of the encoder. */
 export function headMaps(view: LessonView) {
   const { heads, keys } = view.run.attention.encoder;
   const columns = heads > MANY ? 6 : heads > FEW ? (keys.length > MAX_ACROSS ? 3 : 4) : 2; // in front of a class

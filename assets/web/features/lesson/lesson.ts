@@ -130,7 +130,6 @@ async function draw(parts: Parts, element: HTMLElement) {
 const hideAnswer = (figure: HTMLElement) =>
   document.body.classList.toggle(GUESSING, isOpen(figure) && figure.classList.contains("veiled"));
 
-/** A stop without its question. */
 function drawStop({ stop, headline, text, figure, colours }: Parts, content: Content) {
   const { wide, colours: what } = content.stop;
   stop.classList.toggle("wide", Boolean(wide));
@@ -141,7 +140,6 @@ function drawStop({ stop, headline, text, figure, colours }: Parts, content: Con
   setChildren(colours, what && colourLegend(what, content.run));
 }
 
-/** Everything that is drawn of a stop. */
 async function fetchContent(name: StopName, view: LessonView) {
   const stop = STOPS[name];
   const quiz = await stop.ask(view);

@@ -59,7 +59,6 @@ export function lessonView(signal: AbortSignal, showArithmetic: (title: string, 
   return { run, signal, showArithmetic, ...place, places };
 }
 
-/** The chosen head of the encoder, as charts/sublayer-stages.ts draws it. */
 export const encoderHead = async (view: LessonView) => ({
   ...view,
   kind: "encoder" as const,

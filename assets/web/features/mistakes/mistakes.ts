@@ -119,7 +119,6 @@ function exerciseHead({ name, kind }: MistakeCode, heading: string, move: (by: 1
   ];
 }
 
-/** Whether a mistake is of training or of decoding. */
 const kindTag = (kind: string) => h("small", { class: `kind ${kind}` }, t(`mistakes.kind.${kind}`));
 
 function exerciseItem({ name, kind }: MistakeCode, i: number, open: () => void) {
@@ -133,7 +132,6 @@ function exerciseItem({ name, kind }: MistakeCode, i: number, open: () => void) 
   return button(null, content, open, { value: name, "aria-current": name === state.exercise ? "step" : "false" });
 }
 
-/** Where each exercise is shown in its turn. */
 function exercisePlaces() {
   const live = h("div", { class: "live" });
   const symptom = h("div", { class: "symptom" });

@@ -41,7 +41,6 @@ const LOSS_AXIS = { type: "log", range: [-3, 1], dtick: 1, tickformat: "~r" };
 
 const WHICH = ["wrong", "right"] as Which[];
 
-/** A number of a side, for people. */
 function formatMeasured(name: string, value: number) {
   if (COUNTS.includes(name)) return formatNumber(value);
   return name in DIGITS ? value.toFixed(DIGITS[name]) : formatPercent(value);
@@ -130,11 +129,9 @@ function describeHead(run: DrawnRun, kind: Kind, head: number) {
   return t("mistakes.head_differs", { head: head + 1, count, rows: queries.length });
 }
 
-/** The losses of both sides while they are trained. */
 export function lossCurves(signal: AbortSignal) {
   const chart = lineChart(isPresenting() ? LOW_CHART : CHART, signal);
   const element = h("div", { class: "savable" }, h("h4", {}, t("mistakes.loss")), chart.element);
-  /** @param names of the sides */
   const draw = (training: MistakeTraining, names: Record<Which, string>) => {
     const curves = WHICH.filter((which) => training[which].length).map((which) => ({
       name: `${names[which]} ${training[which].at(-1)?.[1].toFixed(3)}`,

@@ -114,7 +114,6 @@ function follow(overview: Overview, token: Token | null) {
   overview.say.style.minHeight = `${overview.say.offsetHeight}px`; // else the word would move away from the pointer
 }
 
-/** The text alternative of a step. */
 function describeStep() {
   const { run, step } = state;
   const { token, probability } = run.steps[step];
@@ -166,7 +165,6 @@ function describeToken({ side, at }: Token) {
   return joinSentences(path, nodes(side === "target" && at > step ? "overview.not_yet" : "overview.unseen", places));
 }
 
-/** Whether a layer is among those that are folded at first. */
 function isFolded({ layer }: { layer: number }) {
   return KINDS.some((kind) => {
     const folded = foldedLayers(state.run.attention[kind].layers, false);

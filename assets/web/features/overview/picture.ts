@@ -114,7 +114,6 @@ export function overviewPicture(
   };
 }
 
-/** The name of each kind of sublayer. */
 function captionsOf({ attention }: Run): Record<Kind, string> {
   const isCausal = attention.decoder.allowed.every((row, query) => row.every((open, key) => open <= (key <= query)));
   return {
@@ -204,7 +203,6 @@ function onPress(element: SVGElement, act: () => void) {
   });
 }
 
-/** A stack from its tokens to its last layer. */
 function drawColumn(
   stack: Stack,
   run: Run,
@@ -265,7 +263,6 @@ function drawLayer(
   return svg("g", { "data-layer": `${stack} ${layer}` }, frame, number, ...sublayers, network);
 }
 
-/** A head that contributes nothing is crossed out. */
 function silenced(part: SVGElement, { x, y, width, height }: Box) {
   part.classList.add("silenced");
   part.setAttribute("aria-label", t("overview.silenced", { opens: part.getAttribute("aria-label") ?? "" }));
@@ -346,7 +343,6 @@ function paidBars({ encoder }: Layout, row: HeadsWeight[]) {
   return bars.join("");
 }
 
-/** Candidates, and the word that comes out. */
 function drawOutput({ output }: Layout, run: Run) {
   const { candidates: box, linear, type } = output;
   const middle = { x: linear.x + linear.width / 2, y: linear.y + linear.height / 2 + 1 };
@@ -550,7 +546,6 @@ export function rowOfAllHeads(run: Run, kind: Kind, query: number) {
   });
 }
 
-/** The key with the highest weight of all heads. */
 export const strongest = (row: HeadsWeight[]) => row[argmax(row.map(({ weight }) => weight))];
 
 // ---- a step that travels ----

@@ -32,7 +32,6 @@ const view = {
   isWidthChosen: false,
 };
 
-/** What the server sent last. */
 let encoding: DecodedEncoding | null = null;
 
 export function mount({ element, signal }: View) {
@@ -90,7 +89,6 @@ function build(longest: number) {
 
 type Parts = ReturnType<typeof build>;
 
-/** A slider of the view. */
 function slider(name: "length" | "position" | "dimension", label: string, min: number, max: number) {
   const input = h("input", { type: "range", name, min, max, value: view[name] });
   const out = h("output", {}, String(view[name]));

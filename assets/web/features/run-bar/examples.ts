@@ -17,7 +17,6 @@ function shortened(sentence: string) {
   return `${start.trimEnd()}…`;
 }
 
-/** Examples and words of the run's model. */
 export function exampleBar() {
   const element = h("p", { class: "examples" });
   const list = h("div", { class: "word-list" });

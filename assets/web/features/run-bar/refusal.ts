@@ -23,7 +23,6 @@ const OTHERS = ["error.too_many_pieces", "error.too_long", "error.empty", "error
 export const isRefusal = (error: Message | null) =>
   error !== null && (error.key in SHORT || OTHERS.includes(error.key));
 
-/** The refusal under the run. */
 export function refusalNotice() {
   const message = h("p", { class: "message", role: "alert", hidden: true });
   const suggestions = h("div", { class: "suggestions", id: "suggestions", hidden: true });

@@ -15,7 +15,6 @@ import { tokenRun } from "../../state/words.ts";
 type Answer = { run: Run | null; baseline: Run | null; refused: Message | null };
 /** `fillsBox`: its sentence goes into the box; `place` is where its run is looked at. */
 type Manner = { isSurprise?: boolean; fillsBox?: boolean; place?: Partial<State> };
-/** The run bar, with the box for the sentence. */
 type Bar = {
   box: HTMLInputElement;
   complain: (error: Message | null, sentence: string, wrongLink?: string) => void | Promise<void>;

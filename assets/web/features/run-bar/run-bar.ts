@@ -204,7 +204,6 @@ function sourceChip(token: string, typed: string) {
   return shown;
 }
 
-/** The changes, each with a button that undoes it, and the output without them. */
 function changeList(run: Run, baseline: Run, compare: HTMLElement) {
   const undoAll = link(t("changed.undo_all"), () => requestChanges([]));
   const output = word(baseline.output.join(" "), "target");
@@ -247,7 +246,6 @@ function describeRun(run: Run) {
   return joinSentences(...notes);
 }
 
-/** The contents of the folded line. */
 function frameControls() {
   const named = (title: string) => ({ title, "aria-label": title });
   const open = { id: "unfold", ...named(t("frame.unfold")), "aria-expanded": !isFolded };

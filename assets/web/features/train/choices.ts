@@ -12,7 +12,6 @@ import { ownPairs, unsettledPairs, untranslated } from "./own-pairs.ts";
 
 export type Value = number | string | boolean | null;
 type Settings = { model: Record<string, Value>; training: Record<string, Value>; held_out: number };
-/** The server's plan of a training, or why there is none. */
 type Plan = Pick<TrainingPlan, "problems"> & Partial<TrainingPlan>;
 
 export const { limits, defaults, sentences } = opening.train as any;
@@ -67,7 +66,6 @@ export function problems(): Problem[] {
   return [...found, ...(planned.plan?.problems ?? [])];
 }
 
-/** The error of a field, if it has one. */
 export const messageOf = (name: string) => problems().find(({ field }) => field === name)?.message;
 
 /**

@@ -143,7 +143,6 @@ function editorParts() {
   return { element, controls, lesson, found, body: pairs.tBodies[0], pager };
 }
 
-/** Draw the server's findings about the rows. */
 function markFindings({ lesson, found, body }: ReturnType<typeof editorParts>, agree: () => void) {
   const isTeaching = own.rows.some(isTaught);
   showContent(lesson, isTeaching ? nodes("train.teach", { sentence: word(own.taught, "source") }) : null);
@@ -157,7 +156,6 @@ function markFindings({ lesson, found, body }: ReturnType<typeof editorParts>, a
 /** How many pairs there are without the row that waits to be filled. */
 const pairCount = () => own.rows.length - 1;
 
-/** The numbers of the rows of this page. */
 function shownRows() {
   const count = pairCount();
   own.firstRow = Math.min(own.firstRow, Math.max(0, Math.floor((count - 1) / PAGE_ROWS) * PAGE_ROWS));

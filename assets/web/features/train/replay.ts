@@ -72,7 +72,6 @@ const lastRun = () => runOf(training.snapshots[training.snapshots.length - 1]);
 /** Whether a row stands for the same word in every snapshot, so that its weights can be compared over time. */
 const rowsAreComparable = () => view.kind === "encoder" || words() === "forced";
 
-/** The weights of one row of the head in view. */
 const rowOf = (query: number, run: SnapshotRun) => attentionRow(view.kind, view.layer, view.head, query, run);
 
 /**
@@ -125,7 +124,6 @@ function openMostChangedHead() {
   Object.assign(view, { layer: Math.floor(best / heads), head: best % heads, query: null, isChosen: true });
 }
 
-/** The replay as an element, and `draw` to call after every change of the training. */
 export function trainingReplay(signal: AbortSignal) {
   const parts = build(signal);
   const { player, map, waiting, body } = parts;
@@ -354,7 +352,6 @@ function openMost() {
   redraw();
 }
 
-/** A file's name. */
 const fileName = (what: string) =>
   `${training.name}-step-${training.snapshots[current()].step}-${view.kind}-layer-${view.layer + 1}-${what}`;
 
@@ -408,7 +405,6 @@ function drawPlayer({ player }: Parts, snapshot: Snapshot) {
   playButton.setAttribute("aria-label", t(`replay.${name}`));
 }
 
-/** Draw the model's output at a snapshot. */
 function drawOutput({ player: { output }, renew }: Parts, { source, free }: Snapshot) {
   const width = output.clientWidth;
   const tokens = source.filter((token) => token !== "P");
@@ -481,7 +477,6 @@ function drawStory({ player: { weights, story } }: Parts, snapshot: Snapshot, qu
   story.replaceChildren(...nodes("replay.story", said));
 }
 
-/** The large map, its marked row, and that row in words. */
 function drawMap(parts: Parts, snapshot: Snapshot, query: number) {
   const { heading, large, place, say, tip, zoom } = parts.map;
   const { kind, layer, head } = view;

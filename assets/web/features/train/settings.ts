@@ -11,7 +11,6 @@ type Control = {
   set: (value: any, placeholder: string) => void;
   shown: (value: any) => string;
 };
-/** Makes the control of a setting. */
 type Field = (ids: Attributes, label: string, change: (value: any) => void) => Control;
 
 const doubled = (from: number, to: number) => Array.from({ length: Math.log2(to / from) + 1 }, (_, i) => from * 2 ** i);
@@ -63,7 +62,6 @@ const GROUPS: Group[] = [
 /** Settings that a schedule has no use for. */
 const isUnused = (name: string, schedule: Value) => name === (schedule === "warmup" ? "learning_rate" : "warmup_steps");
 
-/** The form of the settings. */
 export function trainSettings(changed: () => void) {
   const names = ["shipped", "paper"];
   const preset = namedChoice(t("train.presets"), names, "train.preset", (name) => {
@@ -113,7 +111,6 @@ function settingGroup(
   };
 }
 
-/** A setting with its name, its sentence, and what is wrong with it. */
 export function settingRow(name: string, make: Field, change: (value: any) => void) {
   const id = `train-${name}`;
   const label = t(`train.set.${name}`);

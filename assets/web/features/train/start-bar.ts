@@ -52,7 +52,6 @@ export function startBar(begin: () => void) {
   };
 }
 
-/** Leads to the setting with a problem. */
 function reasonButton({ field, message }: Problem) {
   const why = formatMessage(message);
   const name = `train.set.${field}`;

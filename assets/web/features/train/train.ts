@@ -166,7 +166,6 @@ function corpusPicker(changed: () => void) {
   return { element: h("fieldset", { class: "card forms-head" }, legend, controls), set };
 }
 
-/** The settings of a training. */
 function formCard(changed: () => void) {
   const form = trainSettings(changed);
   const name = settingRow("name", textBox(limits.name), (text) => {

@@ -217,7 +217,6 @@ function forceWord(token: string, step: number) {
 /** The last words of a long output: the whole of it stands above. */
 const prefix = (words: string[]) => (areMany(words) ? ["…", ...words.slice(-MAX_READ)] : words).join(" ");
 
-/** The text alternative of what is drawn. */
 function describeStep(shown: Shown) {
   const { run, step } = state;
   const { token, probability, candidates } = run.steps[step];

@@ -13,7 +13,6 @@ import { headControls } from "./heads.ts";
 /** A group of controls; `draw` after every change. */
 type Group = { name: string; body: Element; draw: () => void };
 
-/** The sublayers of each stack. */
 const STACKS: Record<Stack, string[]> = { encoder: ["self", "ffn"], decoder: ["self", "cross", "ffn"] };
 const STACK_NAMES = Object.keys(STACKS) as Stack[];
 const POSITIONS = ["kept", "removed", "shuffled"] as const;
@@ -66,14 +65,12 @@ function maskControls() {
   return group;
 }
 
-/** Removes the mask of a kind. */
 function maskToggle(kind: Kind) {
   const hasNoMask = baselineRun().attention[kind].allowed.flat().every(Boolean);
   const attributes = hasNoMask ? { disabled: true, title: t("panel.masks.nothing") } : {};
   return changeToggle(t(`panel.masks.${kind}`), { do: "remove_mask", kind }, attributes);
 }
 
-/** Closes or opens a cell of the mask. */
 function cellControls(at: { query: number; key: number }, draw: () => void) {
   const { kind } = state;
   const { queries, keys, allowed } = state.run.attention[kind];

@@ -68,7 +68,6 @@ function build() {
 
 const question = () => ({ checkpoint: state.run.checkpoint, sentence: state.run.sentence, on: chosen.sample });
 
-/** Ask what is lost without each head. */
 async function sweep(parts: Parts): Promise<void> {
   const { run } = state;
   chosen.isSwept = !run.model.pieces; // of a real model it takes long, so it is asked for every time
@@ -85,7 +84,6 @@ async function sweep(parts: Parts): Promise<void> {
   if (!answer) parts.summary.textContent = t("panel.sweep.none");
 }
 
-/** Ask for the contributions in a real model, head by head. */
 function streamSweep(parts: Parts, run: Run) {
   const unknown = ({ layers, heads }: AttentionMaps) =>
     Array.from({ length: layers }, (): (number | null)[] => Array(heads).fill(null));

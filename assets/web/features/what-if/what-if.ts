@@ -79,7 +79,6 @@ export function mount(view: View) {
   onResize(element, () => state.run && draw(parts), signal);
 }
 
-/** Scroll places as one. */
 function scrollTogether(places: Element[], signal: AbortSignal) {
   const follow = ({ target }: Event) => {
     if (!(target instanceof Element)) return;
@@ -256,7 +255,6 @@ function output({ output }: Run) {
   return word(shown.join(" "), "target");
 }
 
-/** What the changes did, in a sentence. */
 function describeChanges() {
   const { run, baseline } = state;
   if (!baseline) {

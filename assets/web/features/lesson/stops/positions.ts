@@ -66,7 +66,6 @@ export const positions: Stop = {
   },
 };
 
-/** How positions are added. */
 function positionFormula({ positions, scaled, sinusoid, d_model }: Run["model"]) {
   if (!positions) return `x = ${scaled ? "√d_model · " : ""}E[id] + 0`;
   const cosine = sinusoid === "halves" ? `i + ${Math.ceil(d_model / 2)}` : "2i + 1";
