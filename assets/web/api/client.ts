@@ -98,10 +98,7 @@ async function* stream(name: string, request: unknown, { signal }: Options) {
   }
 }
 
-/**
- * Events of a stream with heartbeats, which is asked for again whenever it breaks off (null), or is silent for too long.
- * It ends with the signal or a refusal.
- */
+/** Events of a stream with heartbeats, which is asked for again until the signal or a refusal; null: it broke off. */
 export async function* endless<Name extends keyof Streams>(
   name: Name,
   request: Streams[Name]["request"],

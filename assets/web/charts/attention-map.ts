@@ -372,10 +372,7 @@ export function describeRow(
   return joinSentences(reading, nodes(`row.${attends}`, places));
 }
 
-/**
- * A tooltip for the cell under the pointer: an element to put into the frame that `picture` stands in. `map()` is the
- * map in it, null for other drawings.
- */
+/** A tooltip for the frame around `picture`: the cell under the pointer. `map()` is null for other drawings. */
 export function cellTips(picture: Element, map: () => DrawnMap | null, signal: AbortSignal) {
   const tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
   const hide = () => {

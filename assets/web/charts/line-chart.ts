@@ -11,10 +11,7 @@ import { drawPlot, type Figure, pageColours, themedLayout } from "./plotly.ts";
 type Curve = { name: string; points: Point[]; column: number; colour: string; dash?: string; hover?: string };
 /** `yaxis` as Plotly has it; `level` is a value across the chart with its name; `label` is the text alternative. */
 type ChartData = { steps: number; yaxis: object; curves: Curve[]; level?: { at: number; name: string }; label: string };
-/**
- * The curve goes from 0 to 1, as its slider, and to `top`; `marked` are places that can be shown, `place` is the one
- * that is, with its value.
- */
+/** The curve goes from 0 to 1 and to `top`; `marked` are places to show, `place` is the one shown, with its value. */
 type SparklineData = { points: Point[]; marked: number[]; top: number; place: number; value: number | null };
 
 const THUMB = 9; // px, half the slider's, whose middle does not reach its ends
@@ -133,10 +130,7 @@ function sparklineFigure({ points, marked, top, place, value }: SparklineData, h
   };
 }
 
-/**
- * The top of an axis of a training's losses. Those far above the loss of a uniform guess leave at the top: what matters
- * is below.
- */
+/** The top of an axis of losses: those far above a uniform guess leave there, because what matters is below. */
 export function topLoss({ points, heldOut, uniform }: { points: Point[]; heldOut: Point[]; uniform: number }) {
   const most = [...points, ...heldOut].reduce((highest, [, loss]) => Math.max(highest, loss), uniform * 1.2);
   return Math.min(most, uniform * MAX_UNIFORM_LOSSES);

@@ -115,10 +115,7 @@ export function gridOf(
   return { across, down, weights, open, difference: difference?.[map] };
 }
 
-/**
- * A grid in which several cells are one: the largest weight, and open where any of them is.
- * @param merged cells across and down
- */
+/** Several cells as one: the largest weight, and open where any of them is. @param merged cells across and down */
 export function mergedCells(grid: Grid, merged: number): Grid {
   if (merged === 1) return grid;
   const [across, down] = [Math.ceil(grid.across / merged), Math.ceil(grid.down / merged)];

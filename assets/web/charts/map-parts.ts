@@ -46,10 +46,7 @@ export const NARROW = 480; // px a map: in less, what a row predicts stands belo
 export const FIT_FROM = 15; // words of an axis from which a drawing fits its place, however small its parts are
 export const MANY_CELLS = 400; // from which a map is that of a long sentence
 
-/**
- * The text colour with a contrast of at least 4.5 : 1 on this share of a hue: black on faint and half in the light
- * theme, on half and full in the dark one.
- */
+/** The text colour with a contrast of at least 4.5 : 1 on this share of a hue, in both themes. */
 export function contrastClass(share: number, negative: boolean) {
   const [half, full] = negative ? [72.5, 84] : [61, 78.2];
   return share > full ? "full" : share > half ? "half" : "faint";
@@ -105,17 +102,11 @@ export function label(
 
 export const widest = (tokens: string[], size: number) => Math.max(...tokens.map((token) => textWidth(token, size)));
 
-/**
- * The output of each row of a map: a row of the decoder reads one word and predicts the next. The encoder's predict
- * nothing, nor does a difference of two runs whose outputs differ there.
- */
+/** What each row predicts: of the encoder nothing, nor of a difference of two runs whose outputs differ there. */
 export const predictions = (kind: Kind, { attention, output }: DrawnRun): (string | undefined)[] =>
   attention[kind].queries.map((_, i) => (kind === "encoder" ? undefined : output[i]));
 
-/**
- * The lines of rows' labels: what each row reads and, where it is known, what it predicts.
- * @param isNarrow in two lines
- */
+/** The lines of rows' labels: what each reads and, where it is known, predicts. @param isNarrow in two lines */
 const labelTexts = (queries: string[], predicted: (string | undefined)[], isNarrow: boolean) =>
   queries.flatMap((read, i) => {
     const output = predicted[i];
@@ -131,10 +122,7 @@ export function shownWords(run: DrawnRun, kind: Kind, isLong: boolean, isNarrow:
   return { queries, keys, predicted, names: labelTexts(queries, predicted, isNarrow) };
 }
 
-/**
- * The words of a row, that end at x: what it reads and, where it is known, what it predicts.
- * @param isNarrow in two lines
- */
+/** The words of a row, which end at x: what it reads and, if known, predicts. @param isNarrow in two lines */
 export function rowLabel(
   read: string,
   output: string | undefined,

@@ -35,9 +35,7 @@ export const anyHeadIsAblated = (view: SublayerView) =>
 
 export const headCount = ({ data }: SublayerView) => data.arrays.q.shape[0];
 
-/**
- * What the scores were divided by, besides √d: a product of two numbers of four digits, without what binary adds to it.
- */
+/** What the scores were divided by, besides √d: without what binary adds to a product of two decimals. */
 export const temperatureIn = ({ run, kind }: SublayerView) => Number(temperatureOf(kind, run.changes).toFixed(8));
 
 /** Whether the stream that a sublayer is added to was dropped. */

@@ -15,10 +15,7 @@ const PARAMETERS = Object.entries(schema.parameters);
 
 const OF_CLASS = ["room", "notes"]; // parameters of this page's part in a class
 
-/**
- * The address of the visitor's place, without the class that it may be in; as a presenter's, without the controls that a
- * lesson does not need.
- */
+/** The address of the visitor's place without the class; a presenter's, without what a lesson does not need. */
 export function pageAddress(presenting = isPresenting(), run = state.run as RunRequest) {
   const url = new URL(formatAddress(location.href, presenting, run));
   for (const name of OF_CLASS) url.searchParams.delete(name);
@@ -129,10 +126,7 @@ export function parseAddress(search: string): { run: RunRequest | null; place: P
   return { run, place, wrong };
 }
 
-/**
- * Where an address opens that names no tab: without parameters on the first, else on Translate, as links did when that
- * was the first.
- */
+/** An address that names no tab opens the first; with other parameters Translate, as links from before do. */
 export function openingTab(search: string): Place {
   const asked = new URLSearchParams(search);
   const isOurs = PARAMETERS.some(([name]) => asked.has(name));

@@ -37,10 +37,7 @@ export const replaceChange = (pattern: Pattern, one: Change | null = null) =>
 
 export const toggleChange = (one: Change) => replaceChange(one, findChange(one) ? null : one);
 
-/**
- * Close a cell of the mask that is open, or open one that is closed; once more undoes it. Between words, that are all
- * cells of their pieces.
- */
+/** Close an open cell of the mask or open a closed one; once more undoes it. Of words, all cells of their pieces. */
 export function editMask(kind: Kind, query: number, key: number) {
   const { run } = state;
   const allowed = run.attention[kind].allowed[query]?.[key];

@@ -42,10 +42,7 @@ export const stopOrder = (stops: readonly number[] | null, isReal: boolean) => s
 /** Lessons to choose from, in minutes. */
 export const PLANS = [20, 45, 90];
 
-/**
- * The stops of a lesson of this length, counted from 0; null for the whole lesson.
- * @param isReal whether it is on a real model
- */
+/** The stops of a lesson of this length, null for the whole one. @param isReal whether it is on a real model */
 export function plannedStops(minutes: number, isReal: boolean) {
   const whole = stopOrder(null, isReal);
   const stops = whole.filter((stop) => STOPS[LESSON_STOPS[stop]].plan <= minutes);

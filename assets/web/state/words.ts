@@ -14,10 +14,7 @@ export const SIDES: Record<Kind, [Side, Side]> = {
 /** The run in the model's own tokens. */
 export const tokenRun = (run: Run) => run?.pieces ?? run;
 
-/**
- * The first token of a row of a run's maps: of the decoder, where the word of its step begins.
- * @param run by words or by tokens
- */
+/** The first token of a row of maps: of the decoder, where its step's word begins. @param run by words or tokens */
 export function tokenIndex({ pieces, words, steps }: Run, kind: Kind, query: number) {
   if (!pieces || !words) return query;
   return kind === "encoder" ? words.source.of.indexOf(query) : (steps[query]?.first ?? 0);

@@ -60,11 +60,7 @@ export function explainLikelihood(run: Run) {
   return joinSentences(nodes("likelihood.product", places), smoothing ? nodes("likelihood.smoothing", spread) : "");
 }
 
-/**
- * A way from a run in which nothing changes to a sentence where it does; nothing where it is shown already, or none was
- * found.
- * @param name of the experiment
- */
+/** A way from a run in which nothing changes to a sentence where it does, if one was found and is not shown. */
 export function experimentLink(name: string) {
   const experiment = findExperiment(name);
   const { checkpoint, sentence } = baselineRun();

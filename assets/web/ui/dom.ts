@@ -45,10 +45,7 @@ export const mathml = (tag: string, attributes: Attributes, ...children: Child[]
 
 export const setChildren = (element: Element, ...children: Child[]) => element.replaceChildren(...flat(children));
 
-/**
- * Draw without losing the keyboard's place: what had the focus is found again by its `data-place`, or by where it
- * stood.
- */
+/** Draw, and focus again what had the focus: found by its `data-place`, or by where it stood. */
 export function keepFocus(element: Element, draw: () => void) {
   const controls = () => [...element.querySelectorAll<HTMLElement>("button, select, input")];
   const focused = (document.activeElement ?? document.body) as HTMLElement;
@@ -134,10 +131,7 @@ export function scrollToMiddle(line: HTMLElement, part?: Element) {
 export const numberedOptions = (count: number): [string, string][] =>
   Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
 
-/**
- * A place that scrolls where it is too small for what it holds; the keyboard then reaches it, if nothing in it can be
- * reached.
- */
+/** A place that scrolls where it is too small; the keyboard reaches it, if nothing in it can be reached. */
 export function scrollBox(...children: Child[]) {
   const place = h("div", { class: "scroll" }, children);
   const look = () => {

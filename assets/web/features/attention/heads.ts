@@ -59,10 +59,7 @@ export function mount({ element, signal }: View) {
   drawInSight(element, update, signal);
 }
 
-/**
- * What the server knows of this run's heads. Of a real model every head takes its time: it is asked for by a click, and
- * comes as a stream.
- */
+/** What the server knows of this run's heads: of a real model it is asked for by a click, and comes as a stream. */
 function headAnswer(redraw: () => void) {
   let asked = null as Run | null;
   let answer = null as Heads | null; // about this run
@@ -172,10 +169,7 @@ function whyNoScores({ model, reference }: Run) {
   return reference.aligned ? t("heads.mistaken", { right: reference.text }) : t("heads.unaligned");
 }
 
-/**
- * The head with the highest weight that changes nothing when it is ablated; if there is none, the one that matters
- * least of those with a high weight.
- */
+/** The highest weight of a head that changes nothing; without one, of those with a high weight what matters least. */
 function describeAblation(run: Run, ablations: HeadAblation[]) {
   const { text } = run;
   const high = ablations.filter((each) => each.weight >= HIGH);

@@ -60,10 +60,7 @@ function linkOf(presenting: boolean) {
   return sharedAddress(url.href, window.parent === window ? null : opening.space_host);
 }
 
-/**
- * A visitor's own model: shared by a link, or saved as a file.
- * @param say what failed @param copyLink once it is shared
- */
+/** @param say what failed @param copyLink once the model is shared */
 function ownModelChoices(say: (text: string) => void, copyLink: () => void) {
   async function shareModel() {
     const { checkpoint } = state.run;

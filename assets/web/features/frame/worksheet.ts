@@ -98,10 +98,7 @@ const around = (count: number, middle = 0) => {
   return Array.from({ length: Math.min(count, MAX_WORDS) }, (_, i) => from + i);
 };
 
-/**
- * The rows and columns of cross-attention that are drawn: of a long sentence the rows around one, and the words that
- * get most of their weight.
- */
+/** What is drawn: of a long sentence the rows around one, and the words that get most of their weight. */
 function crossCells({ layer, head, query }: Place) {
   const { queries, keys } = state.run.attention.cross;
   if (!isLong()) return { rows: [...queries.keys()], columns: [...keys.keys()] };

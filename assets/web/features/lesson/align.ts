@@ -62,10 +62,7 @@ export function alignmentFigure(run: Run) {
 const openHead = (layer: number, head: number) =>
   update({ tab: "attention", kind: "cross", layer, head, averaged: false });
 
-/**
- * A row for each output token, a column for each source token: a click or the space bar links the two.
- * @param links changed in place
- */
+/** Output tokens by source tokens: a click or the space bar links the two. @param links changed in place */
 function alignmentGrid(run: Run, links: Links, onChange: () => void) {
   const cells = run.output.map((token, row) =>
     run.source.map((source, column) => {

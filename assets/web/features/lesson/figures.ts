@@ -40,10 +40,7 @@ export const strips = (view: LessonView, rows: Row[], label: string, explain?: (
     return vectorStrips(rows, { width, label, choose });
   }, view.signal);
 
-/**
- * One of the parts of the input as a row a token; of a long sentence the rows around the word in question, and a link
- * that opens the others.
- */
+/** A part of the input, a row a token: of a long sentence those around the word in question, and a link to all. */
 export async function tokenStrips(view: LessonView, part: "embedding" | "input", label: string) {
   const input = await encoderInput(view);
   const rows: Row[] = input.tokens.map((token: string, i: number) => ({

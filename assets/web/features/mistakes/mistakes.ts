@@ -298,10 +298,7 @@ function describeProgress(training: ReturnType<typeof mistakeTraining>, models: 
   return t("mistakes.live.progress", { n: right.length ? 2 : 1, of: models, step, steps, time });
 }
 
-/**
- * Four causes to choose from, each once, and the verdict on the last one; `choose(-1)` shows the right one.
- * @param name of the exercise
- */
+/** Four causes to choose from, and the verdict on the last choice; `choose(-1)` shows the right one. */
 function guessPanel(name: string, choose: (i: number) => void) {
   const choices = offeredCauses(name).map((cause, i) => {
     const text = [h("small", {}, String(i + 1)), " ", t(`mistakes.${cause}.cause`)];

@@ -50,9 +50,7 @@ function formatMeasured(name: string, value: number) {
 const outputText = (text: string) => (text ? word(text, "target") : h("i", {}, t("mistakes.no_output")));
 const texts = (side: SymptomSide) => side.text.split(" | ");
 
-/**
- * The placeholders of an exercise's texts: the wrong side's numbers by their names, the right side's after "right_".
- */
+/** The placeholders of an exercise's texts: the wrong side's numbers, and after "right_" the right side's. */
 export function symptomPlaces({ sentence, wanted, head, right, wrong }: Symptom): Places {
   const numbers = (side: SymptomSide, before: string) =>
     Object.entries(side.numbers).map(([name, value]) => [
@@ -80,10 +78,7 @@ export function outputTokens(side: SymptomSide) {
   return h("div", { class: "token-ids" }, lines);
 }
 
-/**
- * A side's maps if it has any: large for the head that shows most and small for the others; where the mistake is to
- * show one of them, each large.
- */
+/** A side's maps, large for the head that shows most; each large where the mistake is to show one of them. */
 export function symptomMaps(exercise: string, symptom: Symptom, which: Which) {
   const { attention } = symptom[which];
   if (!attention) return null;

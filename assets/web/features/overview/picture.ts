@@ -23,9 +23,7 @@ import { connections, returnPath, streams } from "./connections.ts";
 /** A token that is followed through the picture. */
 export type Token = { side: Side; at: number };
 export type Picture = ReturnType<typeof overviewPicture>;
-/**
- * The marked parts: the step, the token that is followed, the weights of their source tokens, and the highest of these.
- */
+/** The step, the token that is followed, the weights of the source tokens, and the highest of these. */
 type Shown = { step: number; token: Token | null; row: HeadsWeight[]; top: HeadsWeight };
 type HeadsWeight = ReturnType<typeof rowOfAllHeads>[number];
 
@@ -38,10 +36,7 @@ const SIDES = ["source", "target"] as Side[];
 
 const tokensOf = (run: Run, side: Side) => (side === "source" ? run.source : run.decoder_input);
 
-/**
- * @param options `room`: px of height, which it keeps to if `isWhole`; `follow` is called when a token is pointed at or
- * has the focus
- */
+/** @param place `room`: px of height, kept to if `isWhole` @param follow called for a token pointed at or focused */
 export function overviewPicture(
   run: Run,
   {
@@ -553,10 +548,7 @@ export const strongest = (row: HeadsWeight[]) => row[argmax(row.map(({ weight })
 const MOVE_MS = 300; // of a word that becomes an input
 const STACK_MS = 450; // from a stack's inputs to its end
 
-/**
- * Light up what a step passes through: the encoder before the first one, then the decoder; the last word comes in
- * first.
- */
+/** Light up what a step passes through: before the first one the encoder, else the last word comes in first. */
 function travel(picture: SVGElement, layout: Layout, run: Run, step: number) {
   const { encoder, decoder, memory, output } = layout;
   picture.querySelector(".travelling")?.remove();

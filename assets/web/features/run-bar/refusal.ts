@@ -68,10 +68,7 @@ export function refusalNotice() {
 
 const HAN = /\p{Script=Han}/u;
 
-/**
- * The real model of a sentence's language, which is that of the models of this page unless its script is another; none
- * for a sentence that a real model has refused.
- */
+/** The real model of a sentence's language, told by its script; none where a real model has refused it. */
 function translatorOf(sentence: string) {
   if (isReal(state.run.checkpoint)) return null;
   const language = HAN.test(sentence) ? "zh" : "de";

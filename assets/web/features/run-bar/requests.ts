@@ -146,10 +146,7 @@ function takeAnswer() {
   return bar.complain(refused, last.sentence);
 }
 
-/**
- * A link may name a shared model, whose description this page has to fetch first.
- * @param isBack whether the page shows something already
- */
+/** A link may name a shared model, to be fetched first. @param isBack whether the page shows something already */
 async function openPlace(search: string, isBack = true) {
   const checkpoint = unknownToken(new URLSearchParams(search).get("checkpoint") ?? "");
   const found = checkpoint && (await api.shared_model({ checkpoint }).catch(() => null));

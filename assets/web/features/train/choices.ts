@@ -68,10 +68,7 @@ export function problems(): Problem[] {
 
 export const messageOf = (name: string) => problems().find(({ field }) => field === name)?.message;
 
-/**
- * The defaults, and over them what was chosen before a reload, as far as there still is such a choice. Returns whether
- * that was not done before.
- */
+/** The defaults, and over them what a reload finds and still exists. Returns whether that was not done before. */
 export function restoreChoices() {
   if (chosen.settings.toy) return false;
   const { toy, classroom, own } = defaults;

@@ -284,9 +284,7 @@ async function asBase64(file: File) {
 
 // ---- what the server finds ----
 
-/**
- * Ask about the rows of a file, which become the table, or of the table (null). Returns whether the answer is heard.
- */
+/** Ask about the rows of a file, which become the table, or of the table (null). Returns whether it is heard. */
 async function ask(file: PairFile | null) {
   asked += 1;
   const mine = asked;

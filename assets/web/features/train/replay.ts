@@ -74,10 +74,7 @@ const rowsAreComparable = () => view.kind === "encoder" || words() === "forced";
 
 const rowOf = (query: number, run: SnapshotRun) => attentionRow(view.kind, view.layer, view.head, query, run);
 
-/**
- * How much the largest weight of each row of a head has grown since the first snapshot, or, where rows are not
- * comparable, how large it is.
- */
+/** How much the largest weight of each row has grown; where rows are not comparable, how large it is. */
 function rowGains(layer: number, head: number, run: SnapshotRun) {
   const hasContent = contentRows(run);
   return run.attention[view.kind].queries.map((_, query) => {
@@ -89,10 +86,7 @@ function rowGains(layer: number, head: number, run: SnapshotRun) {
   });
 }
 
-/**
- * Rows whose word (the one to be output there, of the encoder its own) tells more than others: no sign, and none of the
- * short ones.
- */
+/** Rows whose word (to be output; of the encoder its own) tells more: no sign, and none of the short ones. */
 function contentRows(run: SnapshotRun) {
   const { queries } = run.attention[view.kind];
   const rightWords = [...queries.slice(1), "E"]; // they move one place
@@ -458,10 +452,7 @@ function drawGrid({ map: { grid, gridHeading }, renew }: Parts, run: SnapshotRun
   for (const [head, button] of buttons.entries()) button.setAttribute("aria-pressed", String(head === view.head));
 }
 
-/**
- * The largest weight of the marked row in every snapshot: the replay in one line. It is left out where rows are not
- * comparable.
- */
+/** The largest weight of the marked row in every snapshot, where rows are comparable: the replay in one line. */
 function drawStory({ player: { weights, story } }: Parts, snapshot: Snapshot, query: number) {
   const { snapshots } = training;
   for (const each of [weights.element, story]) each.style.visibility = rowsAreComparable() ? "visible" : "hidden";

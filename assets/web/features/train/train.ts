@@ -32,10 +32,7 @@ function restore() {
   if (restoreChoices() && restoreTraining()) first = "replay";
 }
 
-/**
- * Open on a sentence that a model is to learn: the visitor writes its translation.
- * @param pairs that are suggested beside it
- */
+/** Open on a sentence that a model is to learn: the visitor writes its translation. @param pairs beside it */
 export function teach(sentence: string, pairs: [string, string][]) {
   restore();
   teachSentence(sentence, pairs);
@@ -189,10 +186,7 @@ function formCard(changed: () => void) {
   };
 }
 
-/**
- * The large column. The replay of a training stands first in it, unless it only waits, or the visitor is at the data
- * again.
- */
+/** The replay stands first, unless its training only waits, or the visitor is at the data again. */
 function pictureColumn(data: HTMLElement, replay: HTMLElement, own: HTMLElement) {
   const element = h("div", { class: "train-picture" }, data, replay, own);
   const arrange = () => {

@@ -13,10 +13,7 @@ import { headProgress } from "../../ui/head-progress.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { button } from "../../ui/parts.ts";
 
-/**
- * One in which heads may be missing yet. `isLong`: of a translation whose tokens are measured by their mean, as a whole
- * it is too unlikely.
- */
+/** Heads may be missing yet. `isLong`: a whole translation is too unlikely, so its tokens' mean is measured. */
 type AnySweep = Omit<Sweep, "drop"> & { drop: Record<string, (number | null)[][]>; isLong?: boolean };
 type Parts = ReturnType<typeof build>;
 

@@ -272,10 +272,7 @@ function describeChanges() {
   return joinSentences(same, experimentLink(EXPERIMENTS[run.changes[0].do] ?? ""));
 }
 
-/**
- * The output of both runs at every step, and the probability that the modified one gives the original word; what is as
- * it was is folded.
- */
+/** Both outputs at every step, and what the modified run gives the original word; what is as it was is folded. */
 function stepTable(run: Run, baseline: Run) {
   const isModified = run !== baseline;
   const length = Math.max(run.steps.length, baseline.steps.length);
@@ -324,10 +321,7 @@ function stepRow(run: Run, baseline: Run, i: number, change: number | null, scal
   return h("tr", { onclick, ...attributes }, heading, cells([output(baseline), ...modified]));
 }
 
-/**
- * By how much a probability has changed: a bar from the middle, to the scale of the largest change, and the number in
- * points.
- */
+/** By how much a probability has changed: a bar from the middle, the largest change its scale, and the points. */
 function shiftBar(change: number, scale: number, hasSameInput: boolean) {
   const points = `${change >= VISIBLE ? "+" : ""}${fixed(100 * change, 1)}`;
   const bar = h("i", { class: change < 0 ? "less" : "more", style: `--share: ${Math.abs(change) / scale}` });
