@@ -3,7 +3,7 @@
 
 import type { DrawnRun, Kind, Side } from "../api/types.ts";
 import { formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
-import { argmax, attentionRow, SIDES, state, UNIFORM_MARGIN } from "../state/state.ts";
+import { argmax, attentionRow, SIDES, UNIFORM_MARGIN } from "../state/state.ts";
 import { h, svg, textWidth, typeScale, word } from "../ui/dom.ts";
 import { closest } from "../ui/parts.ts";
 import { cellAt, gapOf, paintedCanvas, paintMap, palette, type Shown, strength } from "./map-canvas.ts";
@@ -34,7 +34,7 @@ import {
  */
 type Options = {
   width: number;
-  sides: [Side, Side];
+  sides?: [Side, Side];
   maxCell?: number;
   maxHeight?: number;
   zoom?: number;
@@ -124,12 +124,11 @@ function layoutOf({ run, kind }: Pick<Shown, "run" | "kind">, options: Options, 
   };
 }
 
-export const heatmapHeight = (kind: Kind, { run, ...options }: Options & { run: DrawnRun }) =>
-  mapLayout({ run, kind }, options).height;
+export const heatmapHeight = (shown: Pick<Shown, "run" | "kind">, options: Options) => mapLayout(shown, options).height;
 
 /** The zoom at which a long sentence's words can be read. */
-export function zoomToRead(kind: Kind, { run, ...options }: Options & { run: DrawnRun }) {
-  const { cell, isLong } = mapLayout({ run, kind }, { ...options, zoom: 1 });
+export function zoomToRead(shown: Pick<Shown, "run" | "kind">, width: number) {
+  const { cell, isLong } = mapLayout(shown, { width, zoom: 1 });
   return isLong ? (ZOOMS.find((zoom) => zoom * cell >= MIN_ROW) ?? ZOOMS[ZOOMS.length - 1]) : 1;
 }
 
@@ -153,14 +152,10 @@ const overhang = (columns: string[], size: number, cell: number) =>
 const rowMiddle = ({ isLong, down, body, size }: MapLayout, i: number) =>
   isLong ? Math.max(0.75 * size, Math.min((i + 0.5) * down, body.height - 0.75 * size)) : (i + 0.5) * down;
 
-/** A head's map as coloured cells, of the run at the top or of another one. */
-export function heatmap(
-  kind: Kind,
-  layer: number,
-  head: number,
-  { run = state.run, ...options }: Options & { run?: DrawnRun },
-): DrawnMap {
+/** A head's map as coloured cells. */
+export function heatmap({ run, kind, layer, head }: Shown, options: Options): DrawnMap {
   const shown = { run, kind, layer, head };
+  const [from, at] = options.sides ?? SIDES[kind];
   const layout = mapLayout(shown, options);
   const { isLong, left, top, body, reads, predicted, columns, cell, size, isNarrow, isTurned } = layout;
   const { canvas, repaint } = paintedCanvas(body.width, body.height, (context) => {
@@ -169,13 +164,13 @@ export function heatmap(
   });
   const rowLabels = reads.map((read, i) => {
     const place = { x: left - 10, y: rowMiddle(layout, i), anchor: "end" as const, size };
-    return rowLabel(read, predicted[i], options.sides[0], place, isNarrow, { "data-query": i });
+    return rowLabel(read, predicted[i], from, place, isNarrow, { "data-query": i });
   });
   const columnLabels = columns.map((token, i) => {
     const [x, y] = [(i + 0.5) * cell, top - 1.1 * size];
     const turn = isTurned ? { transform: `rotate(${-TURN} ${x} ${y})` } : {};
     const anchor = isTurned ? ("start" as const) : ("middle" as const);
-    return label(token, options.sides[1], { x, y, anchor, size }, { ...turn, "data-key": i });
+    return label(token, at, { x, y, anchor, size }, { ...turn, "data-key": i });
   });
   const frame = h("i", { class: "marked", hidden: true });
   const sizes = `width: ${body.width}px; height: ${body.height}px`;
@@ -220,17 +215,13 @@ export function heatmap(
 const words = (name: string, width: number, height: number, labels: Element[]) =>
   svg("svg", { class: name, "aria-hidden": "true", viewBox: `0 0 ${width} ${height}`, width, height }, labels);
 
-function writeWeights(
-  context: CanvasRenderingContext2D,
-  { run, kind, layer, head }: Shown,
-  { cell, down, type }: MapLayout,
-) {
+function writeWeights(context: CanvasRenderingContext2D, shown: Shown, { cell, down, type }: MapLayout) {
   const { isDark } = palette();
-  const share = run.attention[kind].difference ? 0.29 : 0.37; // of a cell, so that the numbers of two do not touch
+  const share = shown.run.attention[shown.kind].difference ? 0.29 : 0.37; // of a cell, so that the numbers of two do not touch
   const { fontFamily } = getComputedStyle(document.body);
   const font = `${Math.min(13 * type, cell * share)}px ${fontFamily}`;
   Object.assign(context, { font, textAlign: "center", textBaseline: "middle" });
-  forEachCell(run, kind, layer, head, ({ query, key, open, value, difference }) => {
+  forEachCell(shown, ({ query, key, open, value, difference }) => {
     if (!open) return;
     const contrast = contrastClass(strength(value, difference), value < 0);
     context.fillStyle = (isDark ? contrast === "faint" : contrast === "full") ? "#fff" : "#000";
@@ -279,7 +270,7 @@ function cellBox(canvas: HTMLCanvasElement, { across, count }: MapLayout, query:
 
 function pointedCell(
   canvas: HTMLCanvasElement,
-  { run, kind, layer, head }: Shown,
+  shown: Shown,
   layout: MapLayout,
   { target, clientX, clientY }: Parameters<DrawnMap["cellAt"]>[0],
 ) {
@@ -289,7 +280,7 @@ function pointedCell(
   const at = cellAt(clientX - first.x, clientY - first.y, body);
   if (!at) return null;
   const { query, key } = at;
-  return { cell: cellReader(run, kind, layer, head)(query, key), box: cellBox(canvas, layout, query, key) };
+  return { cell: cellReader(shown)(query, key), box: cellBox(canvas, layout, query, key) };
 }
 
 function cellByKey({ across, count }: MapLayout, name: string, from: Cell | null) {
@@ -331,7 +322,7 @@ export function mapHeading(kind: Kind, layer: number, head: number, key = "atten
   return nodes(key, { head: head + 1, layer: layer + 1, from: axis(0, "↓"), at: axis(1, "→"), ...places });
 }
 
-export function describeLargestWeights(kind: Kind, layer: number, head: number, run: DrawnRun = state.run) {
+export function describeLargestWeights({ run, kind, layer, head }: Shown) {
   const { queries, keys } = run.attention[kind];
   const largest = queries.map((from, query) => {
     const values = attentionRow(kind, layer, head, query, run);
@@ -341,15 +332,16 @@ export function describeLargestWeights(kind: Kind, layer: number, head: number, 
   return t("mistakes.map", { looks: largest.join(", ") });
 }
 
+/** A map without a marked row, or with one, whose text alternative is its rows' largest weights. */
+export function describedMap(shown: Shown, options: Options, query: number | null = null) {
+  const map = heatmap(shown, options);
+  map.mark(query);
+  map.element.setAttribute("aria-label", describeLargestWeights(shown));
+  return map.element;
+}
+
 /** One row of a head in words. @param output the word that the model outputs there, if it does */
-export function describeRow(
-  kind: Kind,
-  layer: number,
-  head: number,
-  query: number,
-  output: string | null,
-  run: DrawnRun = state.run,
-) {
+export function describeRow({ run, kind, layer, head }: Shown, query: number, output: string | null) {
   const { queries, keys, allowed } = run.attention[kind];
   const [from, at] = SIDES[kind];
   const weights = attentionRow(kind, layer, head, query, run);

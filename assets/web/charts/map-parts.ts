@@ -5,6 +5,7 @@ import { t } from "../state/i18n.ts";
 import { attentionRow, attentionWeight, goldLink, state } from "../state/state.ts";
 import { isSpecial, svg, textWidth } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
+import type { Shown } from "./map-canvas.ts";
 
 /** A cell of a map: whose tokens it joins, whether the mask is open there, and how the gold alignment links them. */
 export type Cell = {
@@ -56,12 +57,7 @@ export function contrastClass(share: number, negative: boolean) {
 export const formatWeight = (value: number, difference?: number) =>
   (difference && value > 0.005 ? "+" : "") + fixed(value, 2);
 
-export function cellReader(
-  run: DrawnRun,
-  kind: Kind,
-  layer: number,
-  head: number,
-): (query: number, key: number) => Cell {
+export function cellReader({ run, kind, layer, head }: Shown): (query: number, key: number) => Cell {
   const { heads, queries, keys, values, allowed, difference } = run.attention[kind];
   const map = layer * heads + head;
   const start = map * queries.length * keys.length;
@@ -74,9 +70,9 @@ export function cellReader(
   };
 }
 
-export function forEachCell(run: DrawnRun, kind: Kind, layer: number, head: number, visit: (cell: Cell) => void) {
-  const { queries, keys } = run.attention[kind];
-  const read = cellReader(run, kind, layer, head);
+export function forEachCell(shown: Shown, visit: (cell: Cell) => void) {
+  const { queries, keys } = shown.run.attention[shown.kind];
+  const read = cellReader(shown);
   for (let query = 0; query < queries.length; query++)
     for (let key = 0; key < keys.length; key++) visit(read(query, key));
 }

@@ -1,33 +1,33 @@
 // One head's attention map as a table, tinted like the picture of it.
 
-import type { Kind, Side } from "../api/types.ts";
+import type { Side } from "../api/types.ts";
 import { t } from "../state/i18n.ts";
-import { state } from "../state/state.ts";
+import { SIDES } from "../state/state.ts";
 import { h, word } from "../ui/dom.ts";
 import { columnHeading, rowHeading, table } from "../ui/parts.ts";
-import { strength } from "./map-canvas.ts";
+import { type Shown, strength } from "./map-canvas.ts";
 import { ARROW, type Cell, cellReader, contrastClass, MANY_CELLS, predictions, shortened } from "./map-parts.ts";
 
-export function weightTable(kind: Kind, layer: number, head: number, { sides }: { sides: [Side, Side] }) {
-  const { queries, keys } = state.run.attention[kind];
-  const predicted = predictions(kind, state.run);
+export function weightTable(shown: Shown) {
+  const { run, kind } = shown;
+  const { queries, keys } = run.attention[kind];
+  const [from, at] = SIDES[kind];
+  const predicted = predictions(kind, run);
   const isLong = queries.length * keys.length > MANY_CELLS;
   const named = (token: string, side: Side) => word(isLong ? shortened(token) : token, side);
-  const read = cellReader(state.run, kind, layer, head);
+  const read = cellReader(shown);
   const rows = queries.map((token, query) => {
     const output = predicted[query];
-    const heading = rowHeading([named(token, sides[0]), output ? [ARROW, named(output, sides[0])] : null]);
+    const heading = rowHeading([named(token, from), output ? [ARROW, named(output, from)] : null]);
     heading.setAttribute("data-query", String(query));
-    const row = h("tr", {}, heading);
-    return row;
+    return h("tr", {}, heading);
   });
   const complete = (query: number) => {
-    if (rows[query].children.length === 1)
-      // its heading
-      rows[query].append(...keys.map((_, key) => tableCell(read(query, key), isLong)));
+    const hasOnlyHeading = rows[query].children.length === 1;
+    if (hasOnlyHeading) rows[query].append(...keys.map((_, key) => tableCell(read(query, key), isLong)));
   };
   const completeAll = () => [...rows.keys()].forEach(complete);
-  const headings = keys.map((token, i) => columnHeading(named(token, sides[1]), { "data-key": i }));
+  const headings = keys.map((token, i) => columnHeading(named(token, at), { "data-key": i }));
   const drawn = table({ class: isLong ? "weights long" : "weights" }, [h("td"), ...headings], rows);
   if (isLong) completeInSight(rows, complete);
   else completeAll();

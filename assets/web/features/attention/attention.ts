@@ -20,7 +20,7 @@ import { weightTable } from "../../charts/weight-table.ts";
 import { isPresenting } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
 import { formatPercent, joinSentences, t } from "../../state/i18n.ts";
-import { argmax, attentionRow, SIDES, state, subscribe, update } from "../../state/state.ts";
+import { argmax, attentionRow, state, subscribe, update } from "../../state/state.ts";
 import { h, isSpecial, namedChoice, scrollBox, setChildren } from "../../ui/dom.ts";
 import { pictureButtons, pictureFrame } from "../../ui/export.ts";
 import { button, changeDetector, closest, headPicker, isOpen, kindPicker, onResize } from "../../ui/parts.ts";
@@ -70,7 +70,7 @@ export function mount({ element, signal }: View) {
     const drawn = large.draw(width, isAligned && gold, shown);
     drawn.mark(row);
     large.reveal(shown);
-    say.replaceChildren(...describeRow(kind, state.layer, head, shown, row === null ? null : run.output[row]));
+    say.replaceChildren(...describeRow(state, shown, row === null ? null : run.output[row]));
     drawn.element.setAttribute("aria-label", say.textContent ?? "");
   }
   const resize = () => {
@@ -166,21 +166,21 @@ function picture(
   open: (place: { layer: number; head: number }) => void,
 ): Drawn {
   const { run, kind, layer, head, drawing } = state;
-  const maxHeight = isPresenting() ? innerHeight * MAX_SHARE : undefined;
-  const options = { width, maxHeight, sides: SIDES[kind], zoom };
+  const chosen = { run, kind, layer, head };
   if (drawing === "heatmap") {
-    const map = heatmap(kind, layer, head, options);
+    const maxHeight = isPresenting() ? innerHeight * MAX_SHARE : undefined;
+    const map = heatmap(state, { width, maxHeight, zoom });
     return { ...map, map };
   }
   if (drawing === "all") {
-    const element = modelView(kind, layer, head, open);
+    const element = modelView(chosen, open);
     const shown = { element, map: null, zoomRange: null, mark: () => {} };
     const paint = (layer: number, head: number) => markHead(element, kind, layer, head);
     return { ...shown, paint, reveal: (row, key) => markWords(element, row, key) };
   }
   const isTable = drawing === "table";
-  const table = isTable ? weightTable(kind, layer, head, options) : null;
-  const element = table?.element ?? lineDrawing(kind, layer, head, { ...options, ...drawnLines });
+  const table = isTable ? weightTable(chosen) : null;
+  const element = table?.element ?? lineDrawing(chosen, { width, zoom, ...drawnLines });
   return {
     element,
     map: null,

@@ -2,7 +2,7 @@
 // that is pointed at shows what every head attends to from it, or from where it is attended to.
 
 import type { Kind } from "../../api/types.ts";
-import { pointInMaps, thumbnail } from "../../charts/map-canvas.ts";
+import { pointInMaps, type Shown, thumbnail } from "../../charts/map-canvas.ts";
 import { type Word, weightsOfWord } from "../../charts/map-parts.ts";
 import { formatPercent, nodes, t } from "../../state/i18n.ts";
 import { argmax, SIDES, state } from "../../state/state.ts";
@@ -10,13 +10,8 @@ import { chip, h, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { button } from "../../ui/parts.ts";
 
 /** @param head the chosen one */
-export function modelView(
-  kind: Kind,
-  layer: number,
-  head: number,
-  open: (place: { layer: number; head: number }) => void,
-) {
-  const { layers, heads } = state.run.attention[kind];
+export function modelView({ run, kind, layer, head }: Shown, open: (place: { layer: number; head: number }) => void) {
+  const { layers, heads } = run.attention[kind];
   const numbers = Array.from({ length: heads }, (_, i) => h("small", { class: "head-number" }, i + 1));
   const grid = h("div", { class: "model-view", role: "group", style: `--heads: ${heads}` });
   const buttons = Array.from({ length: layers }, (_, ofLayer) =>

@@ -5,6 +5,7 @@ import type { Provenance } from "#schema";
 import { assetAddress } from "../../api/schema.ts";
 import type { Child, Kind, Run } from "../../api/types.ts";
 import { cellExplainer } from "../../charts/arithmetic.ts";
+import { describedMap } from "../../charts/attention-map.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
 import { shapeTable } from "../../charts/shape-table.ts";
 import { STAGES, stageSection } from "../../charts/sublayer-stages.ts";
@@ -19,7 +20,7 @@ import { h, twoFrames, word } from "../../ui/dom.ts";
 import { elementToSvg, painted } from "../../ui/export.ts";
 import { cells, rowHeading, table } from "../../ui/parts.ts";
 import { isDark } from "../../ui/theme.ts";
-import { paperMap, shownHead, strongestWord, wordWithShare } from "./paper.ts";
+import { shownHead, strongestWord, wordWithShare } from "./paper.ts";
 import { checksTable } from "./self-checks.ts";
 import { worksheet } from "./worksheet.ts";
 
@@ -159,7 +160,7 @@ function mapSection(kind: Kind) {
   return [
     h("h2", {}, t("handout.maps", { kind: t(`kind.${kind}`) })),
     h("p", {}, nodes("attention.axes", { head: head + 1, layer: layer + 1, from, at })),
-    paperMap(kind, layer, head, { width: WIDTH }),
+    describedMap({ run, kind, layer, head }, { width: WIDTH, isOnPaper: true }),
     isAblated(kind, layer, head, run.changes) ? h("p", {}, t("ablation.shown")) : null,
     Array.from({ length: layers }, (_, ofLayer) => small(ofLayer)),
   ];

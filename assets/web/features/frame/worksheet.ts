@@ -4,6 +4,7 @@
 import { revealedQuestions, room } from "../../api/room.ts";
 import type { Child, Kind, Places, Side } from "../../api/types.ts";
 import { isLongDrawing } from "../../charts/attention-lines.ts";
+import { describedMap } from "../../charts/attention-map.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
 import { formatList, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { fetchSublayer } from "../../state/server-cache.ts";
@@ -12,7 +13,7 @@ import { summaryTable } from "../../ui/class-answers.ts";
 import { explainLikelihood } from "../../ui/describe.ts";
 import { h, word } from "../../ui/dom.ts";
 import { cells, rowHeading } from "../../ui/parts.ts";
-import { paperMap, shownHead, strongestWord, wordWithShare } from "./paper.ts";
+import { shownHead, strongestWord, wordWithShare } from "./paper.ts";
 
 /** A question of the catalogue with what stands under it, lines to write on, and its answer if that is another text. */
 type Item = { name: string; places?: Places; figure?: Child; lines: number; answer?: Child };
@@ -113,8 +114,8 @@ function crossCells({ layer, head, query }: Place) {
 function figureOf(kind: Kind, layer: number, head: number, width: number, rows: number[], columns: number[]) {
   const { run } = state;
   const { queries, keys, allowed } = run.attention[kind];
-  const options = { width, maxCell: MAX_CELL, maxHeight: MAX_HEIGHT };
-  if (!isLong()) return h("div", { class: "figure" }, paperMap(kind, layer, head, options));
+  const options = { width, maxCell: MAX_CELL, maxHeight: MAX_HEIGHT, isOnPaper: true };
+  if (!isLong()) return h("div", { class: "figure" }, describedMap({ run, kind, layer, head }, options));
   const maps = {
     layers: 1,
     heads: 1,
@@ -126,7 +127,7 @@ function figureOf(kind: Kind, layer: number, head: number, width: number, rows: 
   const attention = { ...run.attention, [kind]: maps };
   const excerpt = { attention, output: rows.map((row) => run.output[row]), reference: null };
   const places = { rows: rows.length, target: queries.length, columns: columns.length, source: keys.length };
-  const figure = h("div", { class: "figure" }, paperMap(kind, 0, 0, { ...options, run: excerpt }));
+  const figure = h("div", { class: "figure" }, describedMap({ run: excerpt, kind, layer: 0, head: 0 }, options));
   return [figure, h("p", {}, t("worksheet.excerpt", places))];
 }
 

@@ -1,13 +1,12 @@
 // The figures of the lesson's stops, with a legend of their colours.
 
 import type { Kind, Run, Side } from "../../api/types.ts";
-import { describeLargestWeights, heatmap, mapHeading } from "../../charts/attention-map.ts";
+import { describedMap, describeLargestWeights, mapHeading } from "../../charts/attention-map.ts";
 import { areMany } from "../../charts/key-order.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
 import { fluidPicture, type Row, vectorStrips } from "../../charts/vector-strip.ts";
 import { isPresenting } from "../../state/address.ts";
 import { t } from "../../state/i18n.ts";
-import { SIDES } from "../../state/state.ts";
 import { chip, h, setChildren } from "../../ui/dom.ts";
 import { link } from "../../ui/parts.ts";
 import { encoderInput, type LessonView } from "./stop.ts";
@@ -93,15 +92,12 @@ const mapPicture = (
     const share = small ? ROWS_SHARE / small.rows : CLASS_SHARE;
     const maxHeight = innerHeight * (isPresenting() ? share : MAX_SHARE);
     const limits = small ? { maxCell: small.maxCell, isOnPaper: true } : {};
-    const map = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, maxHeight, ...limits });
-    map.mark(query);
-    map.element.setAttribute("aria-label", describeLargestWeights(kind, layer, head, run));
-    return map.element;
+    return describedMap({ run, kind, layer, head }, { width, maxHeight, ...limits }, query);
   }, signal);
 
 /** A map whose words would be too small to read. */
 const wordlessMap: typeof mapPicture = ({ run }, kind, layer, head, _query, small) => {
-  const label = describeLargestWeights(kind, layer, head, run);
+  const label = describeLargestWeights({ run, kind, layer, head });
   const picture = thumbnail(kind, layer, head, run);
   // It is square.
   if (small && isPresenting()) picture.setAttribute("style", `max-width: ${(100 * ROWS_SHARE) / small.rows}vh`);

@@ -3,7 +3,7 @@
 import type { MistakeCode, Symptom, SymptomSide } from "#schema";
 import type { MistakeTraining } from "../../api/mistake-training.ts";
 import type { DrawnRun, Kind, Places, Side } from "../../api/types.ts";
-import { describeLargestWeights, heatmap, mapHeading } from "../../charts/attention-map.ts";
+import { describedMap, mapHeading } from "../../charts/attention-map.ts";
 import { lineChart } from "../../charts/line-chart.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
 import { fluidPicture } from "../../charts/vector-strip.ts";
@@ -105,10 +105,7 @@ export function symptomMaps(exercise: string, symptom: Symptom, which: Which) {
 function largeMap(run: DrawnRun, kind: Kind, head: number, sides: [Side, Side], file: string) {
   const figure = fluidPicture((width) => {
     const limits = isPresenting() ? { maxHeight: innerHeight * MAX_SHARE } : {};
-    const map = heatmap(kind, 0, head, { width, sides, run, ...limits });
-    map.mark(null);
-    map.element.setAttribute("aria-label", describeLargestWeights(kind, 0, head, run));
-    return map.element;
+    return describedMap({ run, kind, layer: 0, head }, { width, sides, ...limits });
   });
   const buttons = pictureButtons(figure, () => `${file}-${head + 1}`);
   return h("div", { class: "savable large" }, figure, buttons);

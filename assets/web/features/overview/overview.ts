@@ -77,13 +77,16 @@ function draw(overview: Overview) {
 
 function drawPicture(overview: Overview) {
   const { figure, legend, width, room, isUnfolded } = overview;
-  overview.picture = overviewPicture(state.run, {
-    ...{ width, room, isUnfolded },
-    isWhole: isPresenting(), // the audience cannot scroll
-    unfold: (stack) => unfold(overview, stack),
-    follow: (token) => follow(overview, token),
-    goTo: (step) => update({ step }),
-  });
+  const isWhole = isPresenting(); // the audience cannot scroll
+  overview.picture = overviewPicture(
+    state.run,
+    { width, room, isUnfolded, isWhole },
+    {
+      unfold: (stack) => unfold(overview, stack),
+      follow: (token) => follow(overview, token),
+      goTo: (step) => update({ step }),
+    },
+  );
   figure.replaceChildren(overview.picture.element);
   legend.textContent = t(state.run.model.norm_first ? "overview.legend_norm_first" : "overview.legend");
   overview.drawnStep = -1;

@@ -474,7 +474,7 @@ function drawMap(parts: Parts, snapshot: Snapshot, query: number) {
   const run = runOf(snapshot);
   const output = kind === "encoder" ? null : run.output[query];
   const step = nodes("replay.step", { step: snapshot.step });
-  const row = describeRow(kind, layer, head, query, output, run);
+  const row = describeRow({ run, kind, layer, head }, query, output);
   say.replaceChildren(...joinSentences(step, row, changeSinceFirst(query, run)));
   const width = place.clientWidth;
   if (!width) return; // the tab is not open
@@ -482,7 +482,7 @@ function drawMap(parts: Parts, snapshot: Snapshot, query: number) {
     heading.replaceChildren(...mapHeading(kind, layer, head));
     tip.hidden = true;
     large.style.minHeight = `${tallestMap(parts, width)}px`;
-    parts.drawn = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, zoom: zoom.value() });
+    parts.drawn = heatmap({ run, kind, layer, head }, { width, zoom: zoom.value() });
     large.replaceChildren(parts.drawn.element);
   });
   const { drawn } = parts;
@@ -501,7 +501,7 @@ function tallestMap(parts: Parts, width: number) {
   const count = (run: SnapshotRun) => run.attention[kind].queries.length;
   const run = training.snapshots.map(runOf).reduce((most, each) => (count(each) > count(most) ? each : most));
   parts.renew("tallest", [run, kind, width, zoom], () => {
-    parts.mapHeight = heatmapHeight(kind, { width, sides: SIDES[kind], run, zoom });
+    parts.mapHeight = heatmapHeight({ run, kind }, { width, zoom });
   });
   return parts.mapHeight;
 }

@@ -147,7 +147,7 @@ function draw(parts: Parts) {
   // Without changes there is one map.
   for (const map of [maps.original, maps.difference]) map.column.hidden = !baseline;
   const width = maps.modified.place.parentElement?.clientWidth ?? 0;
-  if (parts.hasNewShape(run, kind, width)) parts.zoom.begin(zoomToRead(kind, { width, sides: SIDES[kind], run }));
+  if (parts.hasNewShape(run, kind, width)) parts.zoom.begin(zoomToRead(state, width));
   const zoom = parts.zoom.value();
   if (!parts.isNew(run, baseline, kind, layer, head, step, width, session.isUnfolded, zoom)) return;
   if (parts.hasNewRuns(run, baseline)) {
@@ -240,7 +240,7 @@ function describeMost({ largest, difference }: Parts) {
 function drawMap({ maps, zoom, difference }: Parts, name: MapName, run: DrawnRun, width: number) {
   const { kind, layer, head, step } = state;
   const beside = [state.run, state.baseline, difference].flatMap((each) => (each && each !== run ? [each] : []));
-  const map = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, zoom: zoom.value(), beside });
+  const map = heatmap({ run, kind, layer, head }, { width, zoom: zoom.value(), beside });
   const hasStep = kind !== "encoder" && step < run.attention[kind].queries.length;
   map.mark(hasStep ? step : null);
   map.element.classList.toggle("ablated", name === "modified" && isAblated(kind, layer, head, state.run.changes));
