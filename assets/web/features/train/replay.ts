@@ -11,8 +11,8 @@ import {
 } from "../../api/training-stream.ts";
 import type { Kind } from "../../api/types.ts";
 import { cellOf, cellTips, describeRow, heatmap, heatmapHeight, mapHeading } from "../../charts/attention-map.ts";
+import { headGrid } from "../../charts/head-grid.ts";
 import { sparkline, topLoss } from "../../charts/line-chart.ts";
-import { thumbnail } from "../../charts/map-canvas.ts";
 import type { DrawnMap } from "../../charts/map-parts.ts";
 import { zoomControl } from "../../charts/map-zoom.ts";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
@@ -40,7 +40,7 @@ const EVEN_SHARE = 0.2; // of the slider, which all snapshots have alike: what h
 const MAX_STEP_LABELS = 6;
 const WORDS = ["free", "forced"] as const;
 
-/** The visitor's position in the replay; it outlives a mounting. */
+/** The visitor's position in the replay, also when the view is built again. */
 const view = {
   of: null as Snapshot[] | null, // the snapshots of the training that it belongs to
   at: null as number | null, // the step of one of them; null for the newest
@@ -57,11 +57,10 @@ let redraw = () => {};
 let timer: ReturnType<typeof setInterval> | undefined; // of Play
 
 /** The last snapshot whose loss is known as well: losses come in bundles, a little later. */
-const newest = () =>
-  Math.max(
-    0,
-    training.snapshots.findLastIndex(({ step }) => measurementAt(step)),
-  );
+function newest() {
+  const last = training.snapshots.findLastIndex(({ step }) => measurementAt(step));
+  return Math.max(0, last);
+}
 const current = () => (view.at === null ? newest() : training.snapshots.findIndex(({ step }) => step === view.at));
 const words = () => (training.snapshots[0]?.forced ? view.words : "free");
 
@@ -303,19 +302,17 @@ function buildMap(drawn: () => DrawnMap | null, signal: AbortSignal) {
   const place = scrollBox(large);
   const tip = cellTips(large, drawn, signal);
   const zoom = zoomControl(() => redraw());
-  const grid = h("div", { class: "heads" });
+  const grid = headGrid((head) => choose({ head }));
   const most = link("", openMost, { id: "replay-most" });
-  const rows = h("select", {
-    id: "replay-row",
-    onchange: () => choose({ query: rows.value === "" ? null : Number(rows.value) }),
-  });
+  const chooseRow = () => choose({ query: rows.value === "" ? null : Number(rows.value) });
+  const rows = h("select", { id: "replay-row", onchange: chooseRow });
   const [heading, gridHeading] = [h("h2"), h("h2")];
   const say = h("p", { class: "say", id: "replay-say" });
   const meaning = h("p", { class: "hint meaning" });
   const buttons = pictureButtons(large, () => fileName(`head-${view.head + 1}`));
   const map = h("div", { class: "map" }, heading, zoom.element, place, tip, buttons);
   const controls = h("div", { class: "controls" }, kind.element, whose.element, layers);
-  const thumbnails = pictureFrame(grid, () => fileName("heads"), [gridHeading, grid, most]);
+  const thumbnails = pictureFrame(grid.element, () => fileName("heads"), [gridHeading, grid.element, most]);
   const element = [
     h("div", { class: "columns" }, map, h("div", {}, controls, thumbnails)),
     h("p", { class: "pickers rows" }, h("label", { for: "replay-row" }, t("replay.row")), rows),
@@ -323,21 +320,8 @@ function buildMap(drawn: () => DrawnMap | null, signal: AbortSignal) {
     meaning,
   ];
   return {
-    element,
-    kind,
-    whose,
-    layers,
-    large,
-    place,
-    tip,
-    zoom,
-    grid,
-    most,
-    rows,
-    heading,
-    gridHeading,
-    say,
-    meaning,
+    ...{ element, kind, whose, layers, large, place, tip, zoom, grid, most, rows },
+    ...{ heading, gridHeading, say, meaning },
   };
 }
 
@@ -372,7 +356,8 @@ function draw(parts: Parts) {
   drawPlayer(parts, snapshot);
   drawOutput(parts, snapshot);
   drawChoices(parts, run);
-  drawGrid(parts, run);
+  parts.map.gridHeading.textContent = t("attention.all_heads", { layer: view.layer + 1 });
+  parts.map.grid.draw({ ...view, run });
   drawStory(parts, snapshot, query);
   drawMap(parts, snapshot, query);
 }
@@ -432,24 +417,6 @@ function drawChoices({ map, renew }: Parts, { attention, output }: SnapshotRun) 
   const texts = queries.map((token, i) => (isEncoder ? token : t("replay.row_of", { token, output: output[i] })));
   setContent(rows, option()(["", usual]), [...texts.entries()].map(option()));
   rows.value = String(view.query ?? "");
-}
-
-/** All heads of the layer. Their buttons stay, or else the one with the focus would lose it at every snapshot. */
-function drawGrid({ map: { grid, gridHeading }, renew }: Parts, run: SnapshotRun) {
-  const { kind, layer } = view;
-  const { heads } = run.attention[kind];
-  renew("heads", [heads], () => {
-    const label = (head: number) => [h("span"), h("small", {}, t("head_n", { head: head + 1 }))];
-    const headButton = (head: number) => button(null, label(head), () => choose({ head }));
-    grid.replaceChildren(...Array.from({ length: heads }, (_, head) => headButton(head)));
-  });
-  const buttons = [...grid.children];
-  renew("grid", [run, kind, layer, heads], () => {
-    gridHeading.textContent = t("attention.all_heads", { layer: layer + 1 });
-    for (const [head, button] of buttons.entries())
-      button.firstElementChild?.replaceChildren(thumbnail(kind, layer, head, run));
-  });
-  for (const [head, button] of buttons.entries()) button.setAttribute("aria-pressed", String(head === view.head));
 }
 
 /** The largest weight of the marked row in every snapshot, where rows are comparable: the replay in one line. */
