@@ -7,13 +7,15 @@ import { t } from "../state/i18n.ts";
 const SVG = "http://www.w3.org/2000/svg";
 const MATHML = "http://www.w3.org/1998/Math/MathML";
 
-/** `onclick` and its like are listeners; false, null and undefined are left out. */
+/** `onclick` and its like are listeners, `data` are data attributes; false, null and undefined are left out. */
 export type Attributes = Record<string, any>;
 
 function fill<E extends Element>(node: E, attributes: Attributes, children: Child[]): E {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || (value === false && !name.startsWith("aria-"))) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "data")
+      for (const [key, each] of Object.entries(value)) fill(node, { [`data-${key}`]: each }, []);
     else if (name === "style") (node as unknown as HTMLElement).style.cssText = value;
     else node.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : value);
   }

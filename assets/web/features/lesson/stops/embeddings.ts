@@ -1,5 +1,3 @@
-// A stop of the lesson: ids become vectors.
-
 import { t } from "../../../state/i18n.ts";
 import { norm, products } from "../../../ui/numbers.ts";
 import { tokenStrips } from "../figures.ts";

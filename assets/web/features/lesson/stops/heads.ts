@@ -1,5 +1,3 @@
-// A stop of the lesson: many heads.
-
 import { isPresenting } from "../../../state/address.ts";
 import { formatPercent } from "../../../state/i18n.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";

@@ -1,5 +1,3 @@
-// A stop of the lesson: from vector to word.
-
 import { candidate, MAX_CANDIDATES } from "../../../charts/candidates.ts";
 import { formatList, formatNumber, formatPercent, t } from "../../../state/i18n.ts";
 import { h, word } from "../../../ui/dom.ts";

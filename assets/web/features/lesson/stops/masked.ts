@@ -1,5 +1,3 @@
-// A stop of the lesson: masked self-attention.
-
 import { word } from "../../../ui/dom.ts";
 import { map } from "../figures.ts";
 import { type Stop, valueQuiz } from "../stop.ts";

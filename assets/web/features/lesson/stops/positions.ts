@@ -1,5 +1,3 @@
-// A stop of the lesson: positions.
-
 import type { Run } from "../../../api/types.ts";
 import { t } from "../../../state/i18n.ts";
 import { askOnce } from "../../../state/server-cache.ts";

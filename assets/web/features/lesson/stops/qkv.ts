@@ -1,5 +1,3 @@
-// A stop of the lesson: queries, keys, values.
-
 import { type Stop, valueQuiz } from "../stop.ts";
 
 export const qkv: Stop = {

@@ -1,5 +1,3 @@
-// A stop of the lesson: the stack.
-
 import { shapeChain } from "../../../charts/sublayer-stages.ts";
 import { formatPercent, t } from "../../../state/i18n.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";

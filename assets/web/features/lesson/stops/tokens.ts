@@ -1,5 +1,3 @@
-// A stop of the lesson: words become ids.
-
 import { t } from "../../../state/i18n.ts";
 import { h } from "../../../ui/dom.ts";
 import { tokenIds } from "../figures.ts";
