@@ -174,19 +174,14 @@ export function heatmap({ run, kind, layer, head }: Shown, options: Options): Dr
   });
   const frame = h("i", { class: "marked", hidden: true });
   const sizes = `width: ${body.width}px; height: ${body.height}px`;
-  const element = h(
-    "div",
-    {
-      class: isLong ? "heatmap long" : "heatmap",
-      role: "img",
-      tabindex: isLong ? 0 : null,
-      style: `width: ${layout.width}px; --left: ${left}px; --top: ${top}px`,
-    },
+  const style = `width: ${layout.width}px; --left: ${left}px; --top: ${top}px`;
+  const attributes = { class: isLong ? "heatmap long" : "heatmap", role: "img", tabindex: isLong ? 0 : null, style };
+  const element = h("div", attributes, [
     h("div", { class: "body", "aria-hidden": "true", style: sizes }, canvas, frame),
     words("columns-words", layout.width - left, top, columnLabels),
     words("rows-words", left, body.height, rowLabels),
     h("div", { class: "corner" }),
-  );
+  ]);
   const drawn = { shown, layout, rows: rowLabels, columns: columnLabels, frame };
   const revealIn = (query: number, key: number) => {
     const place = layout.isWhole ? null : element.closest(".scroll, .fluid");
@@ -251,14 +246,14 @@ function markWords({ shown, layout, rows, columns, frame }: Drawn, query: number
   const seenRows = uncovered(spaced, edges, (i) => rowMiddle(layout, i), high);
   const pitch = isLong ? COLUMN_PITCH : 1;
   const seenColumns = spacedLabels(columns.length, cell, isTurned ? pitch * size : 0, isAt(key));
-  rows.forEach((each, i) => {
-    each.classList.toggle("now", i === query);
-    each.classList.toggle("crowded", !seenRows.has(i));
-  });
-  columns.forEach((each, i) => {
-    each.classList.toggle("now", i === key);
-    each.classList.toggle("crowded", !seenColumns.has(i));
-  });
+  const mark = (labels: Element[], at: number | null, seen: Set<number>) => {
+    for (const [i, { classList }] of labels.entries()) {
+      classList.toggle("now", i === at);
+      classList.toggle("crowded", !seen.has(i));
+    }
+  };
+  mark(rows, query, seenRows);
+  mark(columns, key, seenColumns);
 }
 
 /** Where in the window a cell is. */
@@ -367,9 +362,7 @@ export function describeRow({ run, kind, layer, head }: Shown, query: number, ou
 /** A tooltip for the frame around `picture`: the cell under the pointer. `map()` is null for other drawings. */
 export function cellTips(picture: Element, map: () => DrawnMap | null, signal: AbortSignal) {
   const tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
-  const hide = () => {
-    tip.hidden = true;
-  };
+  const hide = () => tip.toggleAttribute("hidden", true);
   const show = (text: string | undefined, box: DOMRect) => {
     tip.hidden = !text;
     if (!text || !tip.parentElement) return;
@@ -389,16 +382,9 @@ export function cellTips(picture: Element, map: () => DrawnMap | null, signal: A
   for (const name of ["pointerover", "pointermove"]) picture.addEventListener(name, point);
   onCellKeys(picture, map, show);
   // A finger leaves as soon as it lifts; what it touched is read until the next touch.
-  picture.addEventListener("pointerleave", (event) => {
-    if ((event as PointerEvent).pointerType !== "touch") hide();
-  });
-  document.addEventListener(
-    "pointerdown",
-    ({ target }) => {
-      if (!picture.contains(target as Node)) hide();
-    },
-    { signal },
-  );
+  picture.addEventListener("pointerleave", (event) => (event as PointerEvent).pointerType === "touch" || hide());
+  const hideOutside = ({ target }: Event) => picture.contains(target as Node) || hide();
+  document.addEventListener("pointerdown", hideOutside, { signal });
   return tip;
 }
 

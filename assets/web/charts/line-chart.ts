@@ -21,7 +21,7 @@ const MAX_UNIFORM_LOSSES = 3; // an axis of losses reaches this many times the l
 /** A chart as wide as its place and `height` px high. */
 export function lineChart(height: number, signal: AbortSignal) {
   const element = h("div", { class: "figure curves", role: "img", style: `height: ${height / 16}rem` });
-  const draw = redrawn(element, (data: ChartData) => chartFigure(data, height), signal, PAUSE_MS);
+  const draw = redrawn(element, (data: ChartData) => chartFigure(data, height), signal, { pause: PAUSE_MS });
   return {
     element,
     draw(data: ChartData) {
@@ -35,20 +35,19 @@ export function lineChart(height: number, signal: AbortSignal) {
 export function sparkline(height: number, colour: string, signal: AbortSignal) {
   const element = h("div", { "aria-hidden": "true", style: `height: ${height}px` }); // its numbers stand beside it
   const figure = (data: SparklineData) => sparklineFigure(data, height, colour);
-  return { element, draw: redrawn(element, figure, signal, 0, { staticPlot: true }) };
+  return { element, draw: redrawn(element, figure, signal, { pause: 0, staticPlot: true }) };
 }
 
 /**
  * Draws data soon, and again in another size or other colours. Where Plotly cannot be loaded nothing is drawn until the
  * next call: the numbers stand beside the chart as well.
- * @param pause between two drawings, ms @param options of Plotly
+ * @param options `pause`: ms between two drawings; the others are Plotly's
  */
 function redrawn<Data>(
   element: HTMLElement,
   figure: (data: Data) => Figure,
   signal: AbortSignal,
-  pause: number,
-  options: object = {},
+  { pause, ...options }: { pause: number; staticPlot?: boolean },
 ) {
   let data: Data | null = null;
   let isScheduled = false;

@@ -81,12 +81,9 @@ export const describeCell = ({ from, to, open, value, difference }: Cell) =>
   `${from} → ${to}: ${open ? formatWeight(value, difference) : t("masked")}`;
 
 /** A token on an axis, in its side's colour; `anchor` is where x lies. Special tokens are outlined. */
-export function label(
-  token: string,
-  side: Side,
-  { x, y, anchor, size }: { x: number; y: number; anchor: "start" | "middle" | "end"; size: number },
-  attributes = {},
-) {
+type Place = { x: number; y: number; anchor: "start" | "middle" | "end"; size: number };
+
+export function label(token: string, side: Side, { x, y, anchor, size }: Place, attributes = {}) {
   const style = `font-size: ${size}px`;
   const text = svg("text", { x, y, "text-anchor": anchor, class: `label ${side}`, style }, token);
   if (!isSpecial(token)) return svg("g", attributes, text);
@@ -123,19 +120,15 @@ export function rowLabel(
   read: string,
   output: string | undefined,
   side: Side,
-  place: { x: number; y: number; anchor: "end"; size: number },
+  place: Place & { anchor: "end" },
   isNarrow: boolean,
   attributes = {},
 ) {
   if (!output) return label(read, side, place, attributes);
   const { x, y, size } = place;
   const arrow = isNarrow ? ARROW.trimStart() : ARROW;
-  const text = { "text-anchor": "end", style: `font-size: ${size}px` };
-  const second = svg(
-    "text",
-    { x, y: isNarrow ? y + 0.6 * size : y, class: `label ${side} output`, ...text },
-    arrow + output,
-  );
+  const text = { class: `label ${side} output`, "text-anchor": "end", style: `font-size: ${size}px` };
+  const second = svg("text", { x, y: isNarrow ? y + 0.6 * size : y, ...text }, arrow + output);
   const first = isNarrow
     ? { ...place, y: y - 0.6 * size }
     : { ...place, x: x - textWidth(arrow + output, size) - (isSpecial(read) ? 5 : 0) };

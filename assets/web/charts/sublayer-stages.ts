@@ -156,12 +156,10 @@ function stageShapes(stage: Stage, { arrays, head_dim: d, keys }: Sublayer) {
 // ---- figures ----
 
 /** Strips whose cells explain themselves. */
-const strips = (view: SublayerView, rows: Row[], options: StripOptions = {}) =>
-  fluidPicture(
-    (width) => vectorStrips(rows, { width, choose: (name, i) => view.explain(view, name, i), ...options }),
-    view.signal,
-    view.width,
-  );
+function strips(view: SublayerView, rows: Row[], options: StripOptions = {}) {
+  const choose = (name: string, i: number) => view.explain(view, name, i);
+  return fluidPicture((width) => vectorStrips(rows, { width, choose, ...options }), view.signal, view.width);
+}
 
 const titledStrips = (view: SublayerView, title: string, rows: Row[], options: StripOptions = {}) => [
   h("h4", {}, title),

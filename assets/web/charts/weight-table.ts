@@ -37,29 +37,19 @@ export function weightTable(shown: Shown) {
 function tableCell({ query, key, open, value, gold }: Cell, isLong: boolean) {
   if (!open) return h("td", { class: "masked" }, t("masked"));
   const tint = strength(value);
-  return h(
-    "td",
-    {
-      class: `tint ${contrastClass(tint, false)}${gold ? ` gold ${gold}` : ""}`,
-      style: `--tint: ${tint}%`,
-      "data-weight": value,
-      "data-gold": gold ? `${query} ${key}` : null,
-    },
-    value.toFixed(isLong ? 2 : 3),
-  );
+  const name = `tint ${contrastClass(tint, false)}${gold ? ` gold ${gold}` : ""}`;
+  const data = { weight: value, gold: gold ? `${query} ${key}` : null };
+  return h("td", { class: name, style: `--tint: ${tint}%`, data }, value.toFixed(isLong ? 2 : 3));
 }
 
 /** The thousands of cells of a long table are drawn once their rows are in sight. */
 function completeInSight(rows: Element[], complete: (query: number) => void) {
-  const observer = new IntersectionObserver(
-    (seen) => {
-      for (const { isIntersecting, target } of seen) {
-        if (!isIntersecting) continue;
-        complete(rows.indexOf(target));
-        observer.unobserve(target);
-      }
-    },
-    { scrollMargin: "160px" } as IntersectionObserverInit,
-  );
+  const look = (seen: IntersectionObserverEntry[]) => {
+    for (const { target } of seen.filter(({ isIntersecting }) => isIntersecting)) {
+      complete(rows.indexOf(target));
+      observer.unobserve(target);
+    }
+  };
+  const observer = new IntersectionObserver(look, { scrollMargin: "160px" } as IntersectionObserverInit);
   for (const row of rows) observer.observe(row);
 }

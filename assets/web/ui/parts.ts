@@ -13,6 +13,8 @@ export const button = (
   attributes: Attributes = {},
 ) => h("button", { type: "button", class: name, onclick, ...attributes }, text);
 
+export const hint = (text: Child) => h("p", { class: "hint" }, text);
+
 export const link = (text: Child, onclick: () => unknown, attributes: Attributes = {}) =>
   button("link", text, () => onclick(), attributes);
 
