@@ -362,7 +362,9 @@ export function describeRow({ run, kind, layer, head }: Shown, query: number, ou
 /** A tooltip for the frame around `picture`: the cell under the pointer. `map()` is null for other drawings. */
 export function cellTips(picture: Element, map: () => DrawnMap | null, signal: AbortSignal) {
   const tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
-  const hide = () => tip.toggleAttribute("hidden", true);
+  const hide = () => {
+    tip.hidden = true;
+  };
   const show = (text: string | undefined, box: DOMRect) => {
     tip.hidden = !text;
     if (!text || !tip.parentElement) return;

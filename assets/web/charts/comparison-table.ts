@@ -36,8 +36,10 @@ function stepCells(step: ForcedRow | undefined, other: ForcedRow | null, isForce
   const isWrong = isGraded && output !== wanted;
   const notes = [h("small", {}, formatPercent(probability))];
   if (isForced) notes.push(h("small", {}, ` ${t("lesson.loop.forced")}`));
-  const instead = nodes("decoding.instead", { word: word(wanted ?? "", "target") });
-  if (isWrong && wanted) notes.push(h("small", { class: "wanted" }, instead));
+  if (isWrong && wanted) {
+    const instead = nodes("decoding.instead", { word: word(wanted, "target") });
+    notes.push(h("small", { class: "wanted" }, instead));
+  }
   return [
     h("td", { class: other && read !== other.read ? "astray" : "", data: { read } }, word(read, "target")),
     h("td", { class: isWrong ? "wrong" : "", data: { output, probability } }, word(output, "target"), " ", notes),

@@ -61,18 +61,16 @@ export const isLasting = (one: Change) => !schema.interventions[one.do].of_sente
 export const lastingChanges = () => changes().filter(isLasting);
 
 export const isAblated = (kind: Kind, layer: number, head: number, list = changes()) =>
-  Boolean(findChange({ do: "ablate", kind, layer, head }, list)) ||
-  list.some(
-    (each) => each.do === "isolate" && each.kind === kind && each.layer === layer && !each.heads.includes(head),
-  );
+  list
+    .filter((each) => each.do === "ablate" || each.do === "isolate")
+    .filter((each) => each.kind === kind && each.layer === layer)
+    .some((each) => (each.do === "ablate" ? each.head === head : !each.heads.includes(head)));
 
 /** The divisor of a kind's scores besides √d: the temperature. */
 export const temperatureOf = (kind: Kind, list = changes()) =>
-  list.reduce(
-    (product, each) =>
-      each.do === "temperature" && ["all", kind].includes(each.kind) ? product * each.temperature : product,
-    1,
-  );
+  list
+    .flatMap((each) => (each.do === "temperature" && ["all", kind].includes(each.kind) ? [each.temperature] : []))
+    .reduce((product, each) => product * each, 1);
 
 /** Whether a position of the decoder could attend to later ones. */
 export const attendsAhead = (run: DrawnRun) =>

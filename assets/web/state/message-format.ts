@@ -7,10 +7,9 @@ const PLURAL = new RegExp(String.raw`\{(\w+), plural, ((?:${FORM} ?)+)\}`, "g");
 /** The text with one form of each plural, and its "{name}" for "#". */
 export const withPlurals = (text: string, values: Record<string, unknown>, rules: Intl.PluralRules) =>
   text.replace(PLURAL, (_, name, forms) => {
-    const byCategory = new Map(
-      [...forms.matchAll(new RegExp(FORM, "g"))].map(([, category, form]) => [category, form]),
-    );
-    const form = byCategory.get(rules.select(Number(values[name]))) ?? byCategory.get("other");
+    const found = [...forms.matchAll(new RegExp(FORM, "g"))].map(([, category, form]) => [category, form]);
+    const byCategory: Record<string, string> = Object.fromEntries(found);
+    const form = byCategory[rules.select(Number(values[name]))] ?? byCategory.other;
     return form.replaceAll("#", `{${name}}`);
   });
 

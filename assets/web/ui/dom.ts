@@ -99,12 +99,10 @@ const PATHS = {
   next: "M9 5l7 7-7 7",
   last: "M18 5v14M6 5l7 7-7 7",
 };
-export const icon = (name: keyof typeof PATHS) =>
-  svg(
-    "svg",
-    { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" },
-    svg("path", { d: PATHS[name], fill: name === "play" ? "currentColor" : "none" }),
-  );
+export function icon(name: keyof typeof PATHS) {
+  const path = svg("path", { d: PATHS[name], fill: name === "play" ? "currentColor" : "none" });
+  return svg("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, path);
+}
 
 const SPECIAL = new Set(["S", "E", "P"]);
 export const isSpecial = (token: string) => SPECIAL.has(token);
@@ -160,13 +158,12 @@ export function scrollBox(...children: Child[]) {
 
 /** One choice of a few, as buttons in a row: its element, and a setter that does not call `choose`. */
 export function segmented(label: string, options: [string, Child][], choose: (value: string) => void) {
-  const buttons = options.map(([value, text]) =>
-    h("button", { type: "button", value, onclick: () => choose(value) }, text),
-  );
+  const type = "button";
+  const buttons = options.map(([value, text]) => h("button", { type, value, onclick: () => choose(value) }, text));
   return {
     element: h("div", { class: "segmented", role: "group", "aria-label": label }, buttons),
     set: (value: unknown) => {
-      for (const button of buttons) button.setAttribute("aria-pressed", String(button.value === String(value)));
+      for (const button of buttons) button.ariaPressed = String(button.value === String(value));
     },
   };
 }

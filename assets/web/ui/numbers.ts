@@ -55,11 +55,8 @@ export function commonDigits(parts: number[][], totals: number[]) {
 
 /** Σ aᵢ bᵢ (+ bias): {terms: [[a, b]], bias, result}, all as text; the result has at least `least` digits. */
 export function products(a: number[], b: number[], bias: number | null, result: number, least = 2) {
-  const { digits, rounded } = fewestDigits(
-    result,
-    (n) => asShown(bias ?? 0, n) + total(a.map((value, i) => asShown(value, n) * asShown(b[i], n))),
-    least,
-  );
+  const added = (n: number) => total(a.map((value, i) => asShown(value, n) * asShown(b[i], n)));
+  const { digits, rounded } = fewestDigits(result, (n) => asShown(bias ?? 0, n) + added(n), least);
   return {
     terms: a.map((value, i) => [fixed(value, digits), fixed(b[i], digits)]),
     bias: bias === null ? null : fixed(bias, digits),

@@ -23,14 +23,10 @@ export const toggle = (text: Child, pressed: boolean, onclick: () => void, attri
   button("pill toggle", h("span", {}, text), onclick, { "aria-pressed": pressed, ...attributes });
 
 /** A table with its column headings: texts, or cells of their own. */
-export const table = (attributes: Attributes, headings: Child[], rows: Child, ...more: Child[]) =>
-  h(
-    "table",
-    attributes,
-    h("thead", {}, h("tr", {}, ...headings.map((each) => (each instanceof Node ? each : columnHeading(each))))),
-    h("tbody", {}, rows),
-    ...more,
-  );
+export function table(attributes: Attributes, headings: Child[], rows: Child, ...more: Child[]) {
+  const cells = headings.map((each) => (each instanceof Node ? each : columnHeading(each)));
+  return h("table", attributes, h("thead", {}, h("tr", {}, cells)), h("tbody", {}, rows), ...more);
+}
 
 export const columnHeading = (text: Child, attributes: Attributes = {}) =>
   h("th", { scope: "col", ...attributes }, text);

@@ -30,6 +30,8 @@ const COLUMNS = {
   ablated: (row: Row) => share(row.ablated),
 };
 
+const ALWAYS = { layer: true, head: true, entropy: true, distance: true };
+
 const share = (value: number | null) => (value === null ? "–" : formatPercent(value));
 
 export function mount({ element, signal }: View) {
@@ -216,8 +218,10 @@ function tableColumn(redraw: () => void) {
     draw(answer: Heads | null) {
       const { run, kind } = state;
       const hasAblations = kind === "cross" && !run.changes.length; // each was ablated in the run without changes
-      const lacking = [kind === "cross" && !run.model.pieces ? "" : "aligned", hasAblations ? "" : "ablated"];
-      const columns = (Object.keys(COLUMNS) as Column[]).filter((name) => !lacking.includes(name));
+      const has = { aligned: kind === "cross" && !run.model.pieces, ablated: hasAblations };
+      const columns = (Object.keys(COLUMNS) as Column[]).filter(
+        (name) => !(name in has) || has[name as keyof typeof has],
+      );
       if (!columns.includes(sort.by)) sort = { by: "layer", down: false };
       const { by, down } = sort;
       const rows = headRows(run, answer).sort(

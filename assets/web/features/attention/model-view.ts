@@ -34,9 +34,8 @@ export function modelView({ run, kind, layer, head }: Shown, open: (place: { lay
 
 export function markHead(picture: Element, kind: Kind, layer: number, head: number) {
   const chosen = layer * state.run.attention[kind].heads + head;
-  [...picture.querySelectorAll(".thumbnail > button")].forEach((each, i) => {
-    each.setAttribute("aria-pressed", String(i === chosen));
-  });
+  const buttons = picture.querySelectorAll(".thumbnail > button");
+  for (const [i, each] of buttons.entries()) each.ariaPressed = String(i === chosen);
 }
 
 /** Mark the words of a row and of the key that it attends to most, and scroll their lines to them. */
@@ -76,11 +75,8 @@ function pointer(kind: Kind, grid: HTMLElement, buttons: HTMLElement[][], told: 
 }
 
 /** Which of all heads has a word's largest weight. */
-function describeStrongest(
-  kind: Kind,
-  { axis, index }: Word,
-  { words, open, weights }: ReturnType<typeof weightsOfWord>,
-) {
+function describeStrongest(kind: Kind, { axis, index }: Word, theirs: ReturnType<typeof weightsOfWord>) {
+  const { words, open, weights } = theirs;
   const { heads, queries, keys } = state.run.attention[kind];
   const token = (axis === "query" ? queries : keys)[index];
   const [from, at] = SIDES[kind];

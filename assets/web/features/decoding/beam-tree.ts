@@ -41,13 +41,12 @@ function treeRows(branches: Pick<Branch, "parent">[], columns: number[][]) {
   const height = Math.max(...columns.map((column) => column.length));
   const row: number[] = [];
   for (const column of columns) {
-    column.forEach((n, i) => {
+    for (const [i, n] of column.entries()) {
       const { parent } = branches[n];
       row[n] = Math.max(parent === null ? i : row[parent], i ? row[column[i - 1]] + 1 : 0);
-    });
-    column.toReversed().forEach((n, i) => {
+    }
+    for (const [i, n] of column.toReversed().entries())
       row[n] = Math.min(row[n], i ? row[column[column.length - i]] - 1 : height - 1);
-    });
   }
   return { row, height };
 }
@@ -60,28 +59,20 @@ function treeRows(branches: Pick<Branch, "parent">[], columns: number[][]) {
 export function beamTree(search: Search, width: number, read: (n: number | null) => void) {
   const layout = pictureLayout(search, width);
   const { branches, columns, left, scale, height } = layout;
-  const title = t("decoding.tree");
-  const places = { title, count: branches.length, steps: columns.length };
+  const places = { title: t("decoding.tree"), count: branches.length, steps: columns.length };
   const nodes = branches.map((_, n) => drawNode(n, layout));
   const note = (step: number, y: number, text: string) => small(left(step), y, text, { class: "head" }, layout);
-  const picture = svg(
-    "svg",
-    {
-      viewBox: `0 0 ${layout.width} ${height}`,
-      width: layout.width,
-      height,
-      class: "tree",
-      role: "group",
-      "aria-label": t("decoding.tree.spoken", places),
-    },
+  const more = (count: number, step: number) =>
+    count ? note(step, height - 12 * scale, t("decoding.more", { count })) : null;
+  const size = { viewBox: `0 0 ${layout.width} ${height}`, width: layout.width, height };
+  const name = t("decoding.tree.spoken", places);
+  const picture = svg("svg", { ...size, class: "tree", role: "group", "aria-label": name }, [
     columns.map((_, step) => note(step, 10 * scale, t("step_n", { step: step + 1 }))),
     branches.map((_, n) => drawLine(n, layout)),
     svg("g", { class: "root" }, drawToken(1, layout.start, "S", layout, "outline target")),
     nodes,
-    search.left_out.map((count, step) =>
-      count ? note(step, height - 12 * scale, t("decoding.more", { count })) : null,
-    ),
-  );
+    search.left_out.map(more),
+  ]);
   followPointer(picture, read);
   followKeys(picture, nodes, layout);
   return picture;
@@ -140,22 +131,16 @@ function drawNode(n: number, layout: Layout) {
   const [x, y, width] = [layout.left(step), layout.y(n), wide(token)];
   const share = formatPercent(probability);
   const attributes = {
-    "data-branch": n,
-    "data-probability": probability,
-    "data-fate": fate,
+    data: { branch: n, probability, fate },
     role: "img",
     "aria-label": t("decoding.node", { word: token, share, step: step + 1, fate: t(`decoding.fate.${fate}`) }),
     tabindex: n === best ? 0 : -1,
     class: `node ${fate} ${chosen.has(n) ? "best" : ""} ${isSpecial(token) ? "special" : ""}`,
   };
   const below = { "text-anchor": "middle", class: "share" };
-  return svg(
-    "g",
-    attributes,
-    svg("rect", { x, y: y - down / 2, width, height: down, class: "hit" }),
-    drawToken(x, y, token, layout),
-    small(x + width / 2, y + (NODE / 2 + 10) * scale, share, below, layout),
-  );
+  const target = svg("rect", { x, y: y - down / 2, width, height: down, class: "hit" });
+  const type = small(x + width / 2, y + (NODE / 2 + 10) * scale, share, below, layout);
+  return svg("g", attributes, target, drawToken(x, y, token, layout), type);
 }
 
 function followPointer(picture: SVGSVGElement, read: (n: number | null) => void) {

@@ -75,10 +75,9 @@ function ownModelChoices(say: (text: string) => void, copyLink: () => void) {
     const model = ownModels().find(({ checkpoint }) => checkpoint === state.run.checkpoint);
     if (model) downloadModel(model, say);
   }
-  return h(
-    "div",
-    { id: "share-own" },
+  const ways = [
     h("p", {}, link(t("share.own_link"), shareModel, { id: "share-model" }), " ", t("share.own_link_about")),
     h("p", {}, link(t("share.own_file"), saveModel, { id: "share-file" }), " ", t("share.own_file_about")),
-  );
+  ];
+  return h("div", { id: "share-own" }, ways);
 }

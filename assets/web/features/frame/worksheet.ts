@@ -52,11 +52,7 @@ export async function worksheet(width: number) {
     h("h3", {}, t("worksheet.question", { n: i + 1 })),
     h("p", {}, nodes(`worksheet.${name}`, places)),
     figure,
-    h(
-      "div",
-      { class: "lines" },
-      Array.from({ length: lines }, () => h("div")),
-    ),
+    h("div", { class: "lines" }, ...Array.from({ length: lines }, () => h("div"))),
   ]);
   const answered = items.map(({ name, places, answer }: Item) =>
     h("li", {}, answer ?? nodes(`worksheet.${name}.answer`, places)),
@@ -135,11 +131,7 @@ function shapes(): Item {
   const { source, decoder_input } = state.run;
   const tokens = (list: string[], side: Side) => {
     const shown = list.length > MAX_TOKENS ? [...list.slice(0, MAX_TOKENS), "…"] : list;
-    return h(
-      "p",
-      {},
-      shown.map((token) => [word(token, side), " "]),
-    );
+    return h("p", {}, ...shown.map((token) => [word(token, side), " "]));
   };
   return {
     name: "shapes",

@@ -7,7 +7,7 @@ import { scoreGrid } from "../../charts/score-grid.ts";
 import { bestHead, type HeadScores, type Links, type Reading, scoreHeads } from "../../state/alignment.ts";
 import { joinSentences, nodes, t } from "../../state/i18n.ts";
 import { update } from "../../state/state.ts";
-import { h, scrollBox, setChildren, word } from "../../ui/dom.ts";
+import { h, scrollBox, word } from "../../ui/dom.ts";
 import { button, closest, columnHeading, rowHeading, table } from "../../ui/parts.ts";
 
 const READINGS = ["predicted", "read"] as Reading[];
@@ -44,14 +44,12 @@ export function alignmentFigure(run: Run) {
   const gold = run.reference?.gold && button("pill", t("lesson.align.gold"), () => start(goldLinks(run)));
   function drawScores() {
     const found = READINGS.map((reading) => ({ reading, ...scoreHeads(run, links, reading) }));
-    setChildren(
-      scores,
-      found.map(({ reading, right, count }) => {
-        const values = right.map((row) => row.map((each) => (count ? each / count : 0)));
-        const heading = h("h3", {}, t(`lesson.align.by_${reading}`, { count }));
-        return h("div", { class: "scores" }, heading, scoreGrid(values, reading, openHead));
-      }),
-    );
+    const grids = found.map(({ reading, right, count }) => {
+      const values = right.map((row) => row.map((each) => (count ? each / count : 0)));
+      const heading = h("h3", {}, t(`lesson.align.by_${reading}`, { count }));
+      return h("div", { class: "scores" }, heading, scoreGrid(values, reading, openHead));
+    });
+    scores.replaceChildren(...grids);
     verdict.replaceChildren(...describe(found));
   }
   drawScores();

@@ -25,12 +25,9 @@ export function colourLegend(what: "strips" | Kind, run: Run) {
   const isStrips = what === "strips";
   const [from, to] = isStrips ? ["below", "above"] : ["zero", "one"];
   const isMasked = !isStrips && run.attention[what].allowed.some((row) => row.includes(false));
-  return h(
-    "p",
-    { class: `colours ${isStrips ? "strips" : "map"}` },
-    h("span", {}, t(`lesson.colours.${from}`), h("i", { class: "ramp" }), t(`lesson.colours.${to}`)),
-    isMasked ? h("span", {}, h("i", { class: "swatch hatched" }), t("masked")) : null,
-  );
+  const scale = h("span", {}, t(`lesson.colours.${from}`), h("i", { class: "ramp" }), t(`lesson.colours.${to}`));
+  const masked = isMasked ? h("span", {}, h("i", { class: "swatch hatched" }), t("masked")) : null;
+  return h("p", { class: `colours ${isStrips ? "strips" : "map"}` }, scale, masked);
 }
 
 export const strips = (view: LessonView, rows: Row[], label: string, explain?: (i: number) => void) =>

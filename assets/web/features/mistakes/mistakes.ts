@@ -16,7 +16,7 @@ import { readSession, writeSession } from "../../api/session.ts";
 import type { Child, View } from "../../api/types.ts";
 import { formatMessage, formatNumber, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { state, update } from "../../state/state.ts";
-import { h, replaceKeepingFocus, twoFrames, word } from "../../ui/dom.ts";
+import { h, keepFocus, replaceKeepingFocus, twoFrames, word } from "../../ui/dom.ts";
 import { describeWaiting, formatDuration } from "../../ui/duration.ts";
 import { fitToScreen } from "../../ui/fit-to-screen.ts";
 import { narrow } from "../../ui/frame.ts";
@@ -95,10 +95,7 @@ function exerciseList(mistakes: Record<string, MistakeCode>, open: (name: string
     },
     draw() {
       const items = NAMES.map((name, i) => exerciseItem(mistakes[name], i, () => open(name)));
-      replaceKeepingFocus(
-        list,
-        items.map((item) => h("li", {}, item)),
-      );
+      keepFocus(list, () => list.replaceChildren(...items.map((item) => h("li", {}, item))));
     },
   };
 }

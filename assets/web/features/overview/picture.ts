@@ -247,18 +247,12 @@ function drawLayer(
 function silenced(part: SVGElement, { x, y, width, height }: Box) {
   part.classList.add("silenced");
   part.setAttribute("aria-label", t("overview.silenced", { opens: part.getAttribute("aria-label") ?? "" }));
-  part.append(
-    svg("path", { d: `M${x} ${y}l${width} ${height}M${x} ${y + height}l${width} ${-height}`, class: "cross" }),
-  );
+  const d = `M${x} ${y}l${width} ${height}M${x} ${y + height}l${width} ${-height}`;
+  part.append(svg("path", { d, class: "cross" }));
   return part;
 }
 
-function foldButton(
-  stack: Stack,
-  { from, to, box }: { from: number; to: number; box: Box },
-  act: () => void,
-  type: number,
-) {
+function foldButton(stack: Stack, { from, to, box }: NonNullable<Column["fold"]>, act: () => void, type: number) {
   const name = t(`overview.folded.${stack}`, { from: from + 1, to: to + 1 });
   const element = pressed(box, 5 * type, act, { class: "part folded", "aria-label": name });
   element.append(label(middleOf(box), 12 * type, t("overview.folded", { from: from + 1, to: to + 1 })));

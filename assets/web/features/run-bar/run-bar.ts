@@ -41,25 +41,18 @@ export function mount({ element, signal }: View) {
   };
   const startLesson = () =>
     update({ tab: "lesson", stop: 0, stops: plannedStops(LESSON_MINUTES, state.run.model.pieces) });
-  const ask = h(
-    "form",
-    { id: "ask", onsubmit: translate },
+  const ask = h("form", { id: "ask", onsubmit: translate }, [
     h("div", { id: "sentence" }, box),
     h("button", { id: "translate" }, t("sentence.translate")),
     button("start", t("lesson.start", { minutes: LESSON_MINUTES }), startLesson, { id: "start-lesson" }),
-  );
+  ]);
   const special = ["S", "E"].map((token) => h("span", {}, t(`legend.${token}`)));
   const legend = h("p", { class: "legend" }, special, parts.padding, h("span", { class: "keys" }, t("legend.keys")));
   const tokens = h("p", {}, parts.source, h("span", { class: "arrow" }, "→"), " ", parts.target);
   parts.run.append(tokens, parts.steps.element, frameControls());
-  card.append(
-    h("div", { class: "progress", "aria-hidden": "true" }),
-    ask,
-    parts.run,
-    parts.unit.element,
-    parts.changed,
-    h("div", { class: "under" }, parts.refusal.elements, parts.queue, parts.note, exampleBar(), legend),
-  );
+  const progress = h("div", { class: "progress", "aria-hidden": "true" });
+  const under = h("div", { class: "under" }, parts.refusal.elements, parts.queue, parts.note, exampleBar(), legend);
+  card.append(progress, ask, parts.run, parts.unit.element, parts.changed, under);
   element.replaceChildren(card);
   parts.source.addEventListener("pointerover", (event) => nameToken(parts, event));
   subscribe(element, () => draw(parts));
@@ -180,10 +173,7 @@ function fitTokens(target: HTMLElement) {
 function drawRun({ source, target, note, padding, changed, compare, isRefused }: Parts) {
   const { run, baseline } = state;
   padding.hidden = !run.source.includes("P");
-  setChildren(
-    source,
-    run.source.map((token, i) => [sourceChip(token, run.typed[i]), " "]),
-  );
+  setChildren(source, ...run.source.map((token, i) => [sourceChip(token, run.typed[i]), " "]));
   const output = run.output.map((token, step) => {
     const { probability } = run.steps[step];
     const title = t("run.chip", { step: step + 1, share: formatPercent(probability) });

@@ -107,14 +107,14 @@ export function translationChips({ output, probabilities }: { output: string[]; 
   return [...chips, h("span", { class: "and-more" }, t("replay.words_more", { rest: output.length - most }))];
 }
 
-/** Open on the head with the row that has changed most. */
-function openMostChangedHead() {
+/** The head with the row that has changed most. */
+function mostChangedHead() {
   const { layers, heads } = lastRun().attention[view.kind];
   const most = Array.from({ length: layers * heads }, (_, i) =>
     Math.max(...rowGains(Math.floor(i / heads), i % heads, lastRun())),
   );
   const best = argmax(most);
-  Object.assign(view, { layer: Math.floor(best / heads), head: best % heads, query: null, isChosen: true });
+  return { layer: Math.floor(best / heads), head: best % heads, query: null, isChosen: true };
 }
 
 export function trainingReplay(signal: AbortSignal) {
@@ -303,7 +303,7 @@ function buildMap(drawn: () => DrawnMap | null, signal: AbortSignal) {
   const tip = cellTips(large, drawn, signal);
   const zoom = zoomControl(() => redraw());
   const grid = headGrid((head) => choose({ head }));
-  const most = link("", openMost, { id: "replay-most" });
+  const most = link("", () => change(mostChangedHead()), { id: "replay-most" });
   const chooseRow = () => choose({ query: rows.value === "" ? null : Number(rows.value) });
   const rows = h("select", { id: "replay-row", onchange: chooseRow });
   const [heading, gridHeading] = [h("h2"), h("h2")];
@@ -325,11 +325,6 @@ function buildMap(drawn: () => DrawnMap | null, signal: AbortSignal) {
   };
 }
 
-function openMost() {
-  openMostChangedHead();
-  redraw();
-}
-
 const fileName = (what: string) =>
   `${training.name}-step-${training.snapshots[current()].step}-${view.kind}-layer-${view.layer + 1}-${what}`;
 
@@ -345,7 +340,7 @@ function draw(parts: Parts) {
   parts.limits.hidden = corpus !== "toy"; // two sentences: only one word decides anything
   parts.body.hidden = !snapshots.length;
   if (!snapshots.length) return;
-  if (phase === "trained" && !view.isChosen && view.at === null) openMostChangedHead(); // once
+  if (phase === "trained" && !view.isChosen && view.at === null) Object.assign(view, mostChangedHead()); // once
   const snapshot = snapshots[Math.max(0, current())];
   const run = runOf(snapshot);
   const { layers, heads, queries } = run.attention[view.kind];
@@ -387,11 +382,8 @@ function drawPlayer({ player }: Parts, snapshot: Snapshot) {
 function drawOutput({ player: { output }, renew }: Parts, { source, free }: Snapshot) {
   const width = output.clientWidth;
   const tokens = source.filter((token) => token !== "P");
-  setContent(
-    output,
-    tokens.map((token) => [chip("span", token, "source", { style: "--share: 0" }), " "]),
-    [h("span", { class: "arrow" }, "→"), " ", translationChips(free)],
-  );
+  const read = tokens.map((token) => [chip("span", token, "source", { style: "--share: 0" }), " "]);
+  setContent(output, read, h("span", { class: "arrow" }, "→"), " ", translationChips(free));
   renew("lines", [view.of, width], () => {
     output.style.minHeight = "";
   });

@@ -22,14 +22,8 @@ const TEMPERATURES = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20];
 const unfolded = new Set(["heads"]);
 
 export function changeControls() {
-  const groups = [
-    headControls(),
-    maskControls(),
-    temperatureControls(),
-    positionControls(),
-    wordControls(),
-    residualControls(),
-  ];
+  const made = [headControls, maskControls, temperatureControls, positionControls, wordControls, residualControls];
+  const groups = made.map((make) => make());
   const details = groups.map(({ name, body, draw }) => {
     const summary = h("summary", {}, h("h3", {}, t(`panel.${name}`)), h("small", {}, t(`panel.${name}.about`)));
     const attributes = { class: "group", "data-group": name, open: unfolded.has(name) };
@@ -188,11 +182,9 @@ function forceControls(vocabulary: string[]) {
   const step = tokenIndex(state.run, "decoder", state.step);
   const { candidates } = tokenRun(state.run).steps[step];
   const pattern = { do: "force_word", step } as const;
-  const likely = candidates.map(
-    ({ token, probability }) => [token, `${token}  ${formatPercent(probability)}`] as [string, string],
-  );
+  const likely = candidates.map((each): Option => [each.token, `${each.token}  ${formatPercent(each.probability)}`]);
   const others = vocabulary.filter((token) => !candidates.some((each) => each.token === token));
-  const options: [string, string][] = [["", t("panel.words.own")], ...likely, ...asOptions(others)];
+  const options: Option[] = [["", t("panel.words.own")], ...likely, ...asOptions(others)];
   const force = (word: string) => replaceChange(pattern, word ? { ...pattern, word } : null);
   return [
     h("span", { class: "name" }, t("panel.words.force", { step: step + 1 })),
@@ -200,7 +192,8 @@ function forceControls(vocabulary: string[]) {
   ];
 }
 
-const asOptions = (words: string[]): [string, string][] => words.map((each) => [each, each]);
+type Option = [string, string];
+const asOptions = (words: string[]): Option[] => words.map((each) => [each, each]);
 
 const residualControls = () =>
   drawnGroup("residuals", () => [h("div", { class: "residuals" }, STACK_NAMES.map(stackResiduals))]);

@@ -57,7 +57,7 @@ const EXPERIMENTS: Partial<Record<Change["do"], string>> = {
   force_word: "word",
 };
 
-/** What outlives every mounting. */
+/** Kept when the view is built again. */
 const session = {
   isFollowing: !new URLSearchParams(location.search).has("kind"), // the next modified run opens on its largest change
   isUnfolded: false, // the rows of unchanged words
@@ -120,12 +120,8 @@ function build({ element, signal }: View, redraw: () => void) {
   const pickers = h("div", { class: "controls" }, kind.element, picker.element, zoom.element);
   const beside = h("div", { class: "maps-beside" }, ...three.map(({ column }) => column));
   const attention = [pickers, heading, most, beside, ablated, h("p", { class: "hint" }, t("whatif.cells"))];
-  element.replaceChildren(
-    h("section", { class: "card" }, starters),
-    say,
-    h("div", { class: "columns whatif" }, columns),
-    h("section", { class: "card below" }, attention),
-  );
+  const whole = [h("div", { class: "columns whatif" }, columns), h("section", { class: "card below" }, attention)];
+  element.replaceChildren(h("section", { class: "card" }, starters), say, ...whole);
   return {
     ...{ element, say, steps, starters, kind, picker, zoom, heading, most, maps, ablated, controls },
     isNew: changeDetector(),
@@ -325,12 +321,9 @@ function stepRow(run: Run, baseline: Run, i: number, change: number | null, scal
 function shiftBar(change: number, scale: number, hasSameInput: boolean) {
   const points = `${change >= VISIBLE ? "+" : ""}${fixed(100 * change, 1)}`;
   const bar = h("i", { class: change < 0 ? "less" : "more", style: `--share: ${Math.abs(change) / scale}` });
-  return h(
-    "span",
-    { class: "shift", title: hasSameInput ? null : t("whatif.other_input") },
-    h("span", { class: "axis", "aria-hidden": "true" }, Math.abs(change) < VISIBLE ? null : bar),
-    h("small", {}, t("whatif.points", { points }), hasSameInput ? null : "*"),
-  );
+  const axis = h("span", { class: "axis", "aria-hidden": "true" }, Math.abs(change) < VISIBLE ? null : bar);
+  const number = h("small", {}, t("whatif.points", { points }), hasSameInput ? null : "*");
+  return h("span", { class: "shift", title: hasSameInput ? null : t("whatif.other_input") }, axis, number);
 }
 
 /** A map in words: its title, and the cell that is largest, or that has changed most. */
