@@ -1,5 +1,4 @@
-// Which models this visitor can ask: the shipped ones, real ones that the server lists, and those of this session, trained
-// here or brought as files.
+// Which models this visitor can ask: the shipped ones, real ones, and those trained here or brought as files.
 
 import { readSession, writeSession } from "./session.ts";
 import type { Model, OwnModel } from "./types.ts";

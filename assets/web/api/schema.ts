@@ -1,5 +1,4 @@
-// The server's declarations for the page (transformer/web/schema.py): parameters of the address, interventions,
-// exercises.
+// The server's declarations for the page (transformer/web/schema.py).
 
 import type { DecodingSettings, Opening, PageSchema, Parameter } from "#schema";
 

@@ -1,5 +1,4 @@
-// Storage for a reload of this tab, and for the next visit. A page inside another site's frame may have no
-// storage; then a choice lasts as long as the page.
+// What a reload and the next visit find again; without storage, as in some frames, it lasts as long as the page.
 
 function attempt<T>(access: () => T) {
   try {

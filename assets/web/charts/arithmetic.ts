@@ -16,10 +16,7 @@ import {
   temperatureIn,
 } from "./sublayer-view.ts";
 
-/**
- * Shows, of the latest cell that was asked for, how its number came about; some rows have a token's number: "k:3".
- * @param show what a place does with the arithmetic of a cell
- */
+/** `show` gets how the number of the latest asked cell came about; some rows have a token's number: "k:3". */
 export function cellExplainer(show: (title: string, body: Child[]) => void) {
   let latest = "";
   return async (view: SublayerView, name: string, i: number) => {

@@ -1,5 +1,4 @@
-// One head's attention as lines from queries to keys, as wide as their weights. Of a long sentence only the lines of
-// one row are drawn, unless all are wanted, and of the words only those that have room.
+// One head's attention as lines, as wide as their weights; of a long sentence those of one row, unless all are wanted.
 
 import type { DrawnRun, Kind } from "../api/types.ts";
 import { t } from "../state/i18n.ts";

@@ -1,5 +1,4 @@
-// One head's attention map as a picture: its cells on a canvas, its words beside them. Of a long sentence the words stay
-// in sight while the cells scroll.
+// One head's attention map: cells on a canvas, words beside them, which stay in sight while a long one scrolls.
 
 import type { DrawnRun, Kind, Side } from "../api/types.ts";
 import { formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";

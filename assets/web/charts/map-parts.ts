@@ -31,10 +31,7 @@ export type DrawnMap = {
   reveal: (query: number, key: number) => void;
   /** Whether the cells of a long sentence's map can still be enlarged; null for another map. */
   zoomRange: { canGrow: boolean } | null;
-  /**
-   * Where in the window the cell is that an arrow key leads to from another one (null: from the first); of a long
-   * sentence.
-   */
+  /** Where in the window the cell is that an arrow key leads to from another one, or at first (null). */
   cellByKey: (key: string, from: Cell | null) => { target: Element; clientX: number; clientY: number } | null;
 };
 
@@ -143,10 +140,7 @@ export function shortened(token: string) {
   return letters.length > MAX_LETTERS ? `${letters.slice(0, MAX_LETTERS - 1).join("")}…` : token;
 }
 
-/**
- * Which labels of an axis have room: those of `first`, and at even distances all that touch none of them.
- * @param pitch px between two labels @param least px that two need @param first the most wanted first
- */
+/** Which labels have room, px `pitch` apart where they need `least`: `first` in its order, and others evenly. */
 export function spacedLabels(count: number, pitch: number, least: number, first: number[] = []) {
   const apart = Math.max(1, Math.ceil(least / pitch));
   const placed: Set<number> = new Set();
@@ -160,10 +154,7 @@ export function spacedLabels(count: number, pitch: number, least: number, first:
   return placed;
 }
 
-/**
- * Without labels that one of `first` covers: at the edges of a map, labels stand closer than their rows.
- * @param first the most important one first @param middle of a label, px @param size px
- */
+/** Without labels that one of `first` covers, the most important first. @param middle of a label, px @param size px */
 export function uncovered(seen: Iterable<number>, first: number[], middle: (i: number) => number, size: number) {
   const covers = (one: number, i: number) => Math.abs(middle(one) - middle(i)) < size;
   const kept = new Set(seen);
@@ -171,10 +162,7 @@ export function uncovered(seen: Iterable<number>, first: number[], middle: (i: n
   return kept;
 }
 
-/**
- * Where a place that shows `size` px from `now` on scrolls, so that the px from `start` to `end` are in sight: nowhere
- * if they are, else to their middle. The first `inset` px are covered by labels.
- */
+/** Where a place scrolls to show the px from `start` to `end`: nowhere if it does; `inset` px of it are covered. */
 export function scrolledTo(
   { now, size, inset }: { now: number; size: number; inset: number },
   start: number,

@@ -153,10 +153,7 @@ type ColumnPlace = {
   heights?: number[]; // px that layers have at least
 };
 
-/**
- * One stack, from its tokens down. The decoder is the encoder's mirror image: its stream runs on the right, so that the
- * encoder's output comes to its sublayers from the left.
- */
+/** One stack, from its tokens down; the decoder mirrored, so that the encoder's output comes from the left. */
 function drawColumn(stack: Stack, sizes: Sizes, place: ColumnPlace) {
   const { x, y, width, side, lines = 0, isCompact, heights = [] } = place;
   const { type, layers: counts, isUnfolded } = sizes;

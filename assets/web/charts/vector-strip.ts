@@ -175,10 +175,7 @@ function makeSelectable(
   });
 }
 
-/**
- * A picture that grows with its place: `draw(width)` is called again when there is another width.
- * @param width px of the place, where it is known: the picture is then there at once
- */
+/** Drawn again when its place has another width. @param width px of the place, if known: then it is there at once */
 export function fluidPicture(draw: (width: number) => Element, signal?: AbortSignal, width: number = 0) {
   const place = h("div", { class: "fluid" }, width ? draw(width) : null);
   let drawn = width;

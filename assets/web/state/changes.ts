@@ -1,5 +1,4 @@
-// The run's interventions as the server takes them, and as a link writes them. All their numbers count from 0, except
-// those of sublayers.
+// The run's interventions, as the server takes them and as a link writes them. Numbers count from 0, sublayers from 1.
 
 import type { ChangeField } from "#schema";
 import { schema } from "../api/schema.ts";

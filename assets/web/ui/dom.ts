@@ -1,5 +1,4 @@
-// Small builders. Text always goes in as textContent or an attribute value, never as markup: tokens are a visitor's
-// words.
+// Small builders. Text always goes in as textContent or an attribute value: tokens are a visitor's words.
 
 import type { Child, Side } from "../api/types.ts";
 import { t } from "../state/i18n.ts";

@@ -1,5 +1,4 @@
-// Any figure of the page as a file: an SVG that carries its own colours and type, or a PNG of it, for a slide or a
-// handout.
+// Any figure of the page as a file: an SVG that carries its own colours and type, or a PNG of it.
 
 import { forgetModel } from "../api/models.ts";
 import type { Child, OwnModel } from "../api/types.ts";

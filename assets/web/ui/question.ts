@@ -1,5 +1,4 @@
-// A question of the lesson or of Spot the bug: choices to guess from until the answer is found, or asked for. A teacher can
-// put it to the class.
+// A question of the lesson or of Spot the bug, guessed until it is solved, which a teacher can put to the class.
 
 import type { Child } from "../api/types.ts";
 import { offerQuestion } from "../state/class-questions.ts";

@@ -1,5 +1,4 @@
-// Attention: every head of a layer small, one large; as heatmap, lines or table; or every head of every layer. Rows are
-// queries, columns are keys.
+// Attention: every head of a layer small, one large; as heatmap, lines or table; or every head of every layer.
 
 import type { Kind, Run, State, View } from "../../api/types.ts";
 import { isLongDrawing, lineDrawing } from "../../charts/attention-lines.ts";

@@ -218,10 +218,8 @@ function tableColumn(redraw: () => void) {
     draw(answer: Heads | null) {
       const { run, kind } = state;
       const hasAblations = kind === "cross" && !run.changes.length; // each was ablated in the run without changes
-      const has = { aligned: kind === "cross" && !run.model.pieces, ablated: hasAblations };
-      const columns = (Object.keys(COLUMNS) as Column[]).filter(
-        (name) => !(name in has) || has[name as keyof typeof has],
-      );
+      const isShown = { ...ALWAYS, aligned: kind === "cross" && !run.model.pieces, ablated: hasAblations };
+      const columns = (Object.keys(COLUMNS) as Column[]).filter((name) => isShown[name]);
       if (!columns.includes(sort.by)) sort = { by: "layer", down: false };
       const { by, down } = sort;
       const rows = headRows(run, answer).sort(

@@ -1,5 +1,4 @@
-// A class goes where its teacher goes: the teacher's page sends its place as the parameters of a link, and the pages that
-// follow go there as a browser's Back does.
+// A class goes where its teacher goes: a place is sent as the parameters of a link, and followed as Back is.
 
 import { api } from "../../api/client.ts";
 import { isGoingOn, isTrainingMistake, mistakeTraining, trainMistake } from "../../api/mistake-training.ts";

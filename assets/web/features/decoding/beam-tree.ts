@@ -51,11 +51,7 @@ function treeRows(branches: Pick<Branch, "parent">[], columns: number[][]) {
   return { row, height };
 }
 
-/**
- * A tree as a picture.
- * @param search the server's answer; `left_out` counts the candidates of each step that are not drawn @param width what
- * there is room for, px @param read is called for the branch that is pointed at or has the focus
- */
+/** @param search `left_out` counts what is not drawn of each step @param read called for a branch that is pointed at */
 export function beamTree(search: Search, width: number, read: (n: number | null) => void) {
   const layout = pictureLayout(search, width);
   const { branches, columns, left, scale, height } = layout;

@@ -1,5 +1,4 @@
-// A class's handout: one HTML file that needs nothing else, with a worksheet, its answers, and then the figures and
-// the worked head of this run.
+// A class's handout: one HTML file with a worksheet, its answers, the figures and the worked head of this run.
 
 import type { Provenance } from "#schema";
 import { assetAddress } from "../../api/schema.ts";

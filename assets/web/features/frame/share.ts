@@ -1,5 +1,4 @@
-// Share: a link to what is seen. A visitor's own model is nobody else's until the visitor shares it: by a link with a
-// token, which opens it for as long as the server keeps it, or as a file.
+// Share: a link to what is seen. A visitor's own model is nobody else's until it is shared, by a token or a file.
 
 import { api, reasonOf } from "../../api/client.ts";
 import { isOwn, isShared, modelName, ownModels, tokenAddress } from "../../api/models.ts";

@@ -1,5 +1,4 @@
-// The worksheet of a handout: two pages of questions about this run, with its own maps and room to write, and the
-// answers on a page of their own, all computed from the run.
+// The worksheet of a handout: two pages of questions about this run, and the answers on a page of their own.
 
 import { revealedQuestions, room } from "../../api/room.ts";
 import type { Child, Kind, Places, Side } from "../../api/types.ts";

@@ -157,10 +157,7 @@ async function fetchContent(name: StopName, view: LessonView) {
   return { ...content, headline: stageHeadline(stage, head), asked, answered };
 }
 
-/**
- * The question. A figure that would give the answer away stays veiled until the visitor has found it or asks to see it;
- * a wrong guess says why it is wrong, and leaves the others to choose from.
- */
+/** The question, and the figure, veiled while it would give the answer away. */
 function drawQuestion(parts: Parts, content: Content) {
   const { name, run, quiz, text } = content;
   const { right } = quiz;

@@ -1,5 +1,4 @@
-// The picture of the whole: the paper's Figure 1 of one run. Built once a run; a step only moves marks and changes
-// words.
+// The paper's Figure 1 of one run. Built once a run; a step only moves marks and changes words.
 
 import type { Kind, Run, Side, Stack } from "../../api/types.ts";
 import { paintedCanvas, paintMap } from "../../charts/map-canvas.ts";
@@ -281,10 +280,7 @@ function cellLabel(token: string, at: number, { boxes, box: line }: Pick<Tokens,
   return { middle: Math.min(Math.max(above, line.x + half), line.x + line.width - half), half };
 }
 
-/**
- * Words of slim cells: that of the token that is followed, that of the step, and of source tokens those that the step
- * attends to more than evenly, as far as there is room beside stronger ones.
- */
+/** Words of slim cells: the followed token's, the step's, and the most attended ones, as far as there is room. */
 function nameCells(chips: Record<Side, SVGElement[]>, layout: Layout, run: Run, { step, token, row, top }: Shown) {
   const attended = row.filter(({ mean }) => mean > 1 / row.length).sort((a, b) => b.mean - a.mean);
   const wanted = { source: [...(top.weight > 0 ? [top.key] : []), ...attended.map(({ key }) => key)], target: [step] };

@@ -1,5 +1,4 @@
-// A sentence that the model cannot read: why, and what leads on. Another model that can read it, the nearest sentence
-// that this one can translate, and a training that teaches it.
+// A sentence that the model cannot read: why, which model can, what is nearest, and how to teach it.
 
 import { isReal, modelName, models, ownModels, useModel } from "../../api/models.ts";
 import type { Message } from "../../api/types.ts";

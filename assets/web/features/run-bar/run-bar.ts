@@ -90,10 +90,7 @@ const build = (signal: AbortSignal) => ({
   weights: [] as number[], // of the source words, at the step
 });
 
-/**
- * A sentence that was refused leaves the run before it on the page, which is not its own.
- * @param sentence that the error is about @param wrongLink what was wrong with the page's address
- */
+/** A refused sentence leaves another one's run. @param wrongLink what was wrong with the page's address */
 const complaint =
   (parts: Parts) =>
   async (error: Message | null, sentence: string, wrongLink = "") => {

@@ -1,5 +1,4 @@
-// The replay of a training: one map at every snapshot, with a slider over them. All snapshots are here, so no step of
-// it asks the server.
+// The replay of a training: one map at every snapshot, with a slider over them. No step of it asks the server.
 
 import {
   isTraining,

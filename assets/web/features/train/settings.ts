@@ -51,11 +51,7 @@ const GROUPS: Group[] = [
       learning_rate: stepper(decades(0.0001, 0.1)),
       warmup_steps: stepper(decades(10, 10_000)),
     },
-    more: {
-      batch_size: stepper(doubled(1, 512)),
-      label_smoothing: share(0.3),
-      seed: stepper(counted(0, 99)),
-    },
+    more: { batch_size: stepper(doubled(1, 512)), label_smoothing: share(0.3), seed: stepper(counted(0, 99)) },
   },
 ];
 

@@ -1,5 +1,4 @@
-// Train: choose pairs and a network, start, and watch it learn. What outlives a mounting stands in choices.ts,
-// training-stream.ts (the training), replay.ts and own-pairs.ts.
+// Train: choose pairs and a network, start, and watch it learn. The other files keep what was chosen and trained.
 
 import { api, isAborted, reasonOf } from "../../api/client.ts";
 import { schema } from "../../api/schema.ts";

@@ -1,5 +1,4 @@
-// What if: parts of the network taken away, beside the baseline. Left the original, right the modified run, and the
-// difference.
+// What if: parts of the network taken away. Left the original, right the modified run, and the difference.
 
 import type { Change, DrawnRun, Kind, Run, View } from "../../api/types.ts";
 import {
