@@ -8,6 +8,7 @@ import { formatPercent, nodes, t } from "../../state/i18n.ts";
 import { argmax, SIDES, state } from "../../state/state.ts";
 import { chip, h, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { button } from "../../ui/parts.ts";
+import { rove } from "../../ui/roving.ts";
 
 /** @param head the chosen one */
 export function modelView({ run, kind, layer, head }: Shown, open: (place: { layer: number; head: number }) => void) {
@@ -105,6 +106,10 @@ function wordLines(kind: Kind, point: (which: Word | null) => void) {
       chip("button", token, side, { type: "button", tabindex: index ? -1 : 0, "data-word": `${axis} ${index}` }),
     );
     const place = h("div", { class: "word-line scroll", role: "group", "aria-label": name }, words);
+    rove(place, words, (key, at) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[key];
+      return by ? (words[at + by] ?? words[at]) : undefined;
+    });
     return [h("small", { "aria-hidden": "true" }, name), place];
   };
   const element = h("div", { class: "word-lines" }, line("query", queries, 0), line("key", keys, 1));
@@ -124,18 +129,5 @@ function wordLines(kind: Kind, point: (which: Word | null) => void) {
     kept?.setAttribute("aria-pressed", "true");
     show(clicked);
   });
-  element.addEventListener("keydown", moveAlong);
   return element;
-}
-
-/** The arrow keys lead from a word to its neighbours. */
-function moveAlong(event: KeyboardEvent) {
-  const { target, key } = event;
-  if (!(target instanceof HTMLElement) || !["ArrowLeft", "ArrowRight"].includes(key)) return;
-  event.preventDefault();
-  const next = key === "ArrowLeft" ? target.previousElementSibling : target.nextElementSibling;
-  if (!(next instanceof HTMLElement)) return;
-  target.tabIndex = -1;
-  next.tabIndex = 0;
-  next.focus();
 }

@@ -3,6 +3,7 @@
 import { formatPercent, t } from "../../state/i18n.ts";
 import { type Attributes, isSpecial, svg, textWidth, typeScale } from "../../ui/dom.ts";
 import { closest } from "../../ui/parts.ts";
+import { rove } from "../../ui/roving.ts";
 
 /** A word that was considered; `parent` is the number of the branch before it, null at the first step. */
 type Branch = { parent: number | null; token: string; step: number; probability: number; fate: string };
@@ -150,9 +151,7 @@ function followPointer(picture: SVGSVGElement, read: (n: number | null) => void)
 }
 
 function followKeys(picture: SVGSVGElement, nodes: SVGGElement[], { branches, best, columns }: Layout) {
-  picture.addEventListener("keydown", (event) => {
-    const n = nodes.findIndex((node) => node.matches(":focus"));
-    if (n < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+  rove(picture, nodes, (key, n) => {
     const column = columns[branches[n].step];
     const beside = (by: number) => column[column.indexOf(n) + by] ?? n;
     const ways: Record<string, number> = {
@@ -163,11 +162,7 @@ function followKeys(picture: SVGSVGElement, nodes: SVGGElement[], { branches, be
       Home: branchPath(branches, n)[0],
       End: best,
     };
-    const to = ways[event.key];
-    if (to === undefined) return;
-    event.preventDefault();
-    for (const [i, node] of nodes.entries()) node.setAttribute("tabindex", i === to ? "0" : "-1");
-    nodes[to].focus();
+    return nodes[ways[key]];
   });
 }
 

@@ -9,6 +9,7 @@ import { joinSentences, nodes, t } from "../../state/i18n.ts";
 import { update } from "../../state/state.ts";
 import { h, scrollBox, word } from "../../ui/dom.ts";
 import { button, closest, columnHeading, rowHeading, table } from "../../ui/parts.ts";
+import { rove } from "../../ui/roving.ts";
 
 const READINGS = ["predicted", "read"] as Reading[];
 const FEW = 5; // aligned words, below which a head may find them all by chance
@@ -100,30 +101,21 @@ const STEPS: Record<string, [number, number]> = {
 
 /** The Tab key reaches one cell, arrow keys, Home and End the others; Space, Enter and a click toggle one. */
 function listenToCells(grid: HTMLElement, cells: HTMLElement[][], toggle: (cell: HTMLElement) => void) {
-  let stop = cells[0][0]; // the cell that the Tab key reaches
-  stop.tabIndex = 0;
-  const cellOf = (event: Event) => closest(event, "td[data-row]");
-  grid.addEventListener("focusin", (event) => {
-    stop.tabIndex = -1;
-    stop = cellOf(event) ?? stop;
-    stop.tabIndex = 0;
+  const [columns, last] = [cells[0].length, cells[0].length - 1];
+  cells[0][0].tabIndex = 0;
+  rove(grid, cells.flat(), (key, at) => {
+    const [row, column] = [Math.floor(at / columns), at % columns];
+    const step = STEPS[key];
+    return step && (cells[row + step[0]] ?? cells[row])[Math.min(Math.max(column + step[1], 0), last)];
   });
-  grid.addEventListener("click", (event) => {
-    const cell = cellOf(event);
-    if (cell) toggle(cell);
-  });
-  grid.addEventListener("keydown", (event) => {
-    const cell = cellOf(event);
-    const toggles = event.key === " " || event.key === "Enter";
-    const step = STEPS[event.key];
-    if (!cell || (!step && !toggles)) return;
-    const row = cells[Number(cell.dataset.row) + (step?.[0] ?? 0)];
-    const next = step && row?.[Math.min(Math.max(Number(cell.dataset.column) + step[1], 0), row.length - 1)];
+  const toggleCell = (event: Event) => {
+    const cell = closest(event, "td[data-row]");
+    if (!cell) return;
     event.preventDefault();
-    event.stopPropagation(); // these keys also change the step
-    if (next) next.focus();
-    else if (toggles) toggle(cell);
-  });
+    toggle(cell);
+  };
+  grid.addEventListener("click", toggleCell);
+  grid.addEventListener("keydown", (event) => [" ", "Enter"].includes(event.key) && toggleCell(event));
 }
 
 function describe(found: ({ reading: Reading } & HeadScores)[]) {
