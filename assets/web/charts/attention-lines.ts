@@ -155,7 +155,6 @@ function strongestKeys({ run, kind, layer, head }: Shown, query: number, thresho
   return keys.sort((a, b) => weights[b] - weights[a]);
 }
 
-/** While a word is pointed at or has the focus. */
 function onPointing(text: SVGElement, show: (isPointed: boolean) => void) {
   for (const name of ["pointerenter", "focus"]) text.addEventListener(name, () => show(true));
   text.addEventListener("blur", () => show(false));

@@ -326,6 +326,17 @@ export function describeLargestWeights({ run, kind, layer, head }: Shown) {
   return t("mistakes.map", { looks: largest.join(", ") });
 }
 
+/** The cell of a kind's maps, or of one head's, whose weight is the largest or has changed most. */
+export function largestCell({ attention }: DrawnRun, kind: Kind, of?: { layer: number; head: number }) {
+  const { heads, queries, keys, values } = attention[kind];
+  const size = queries.length * keys.length;
+  const start = of ? (of.layer * heads + of.head) * size : 0;
+  const at = start + argmax(values.slice(start, of ? start + size : undefined).map(Math.abs));
+  const [map, query, key] = [Math.floor(at / size), Math.floor((at % size) / keys.length), at % keys.length];
+  const place = { kind, layer: Math.floor(map / heads), head: map % heads };
+  return { ...place, query, from: queries[query], to: keys[key], value: values[at] };
+}
+
 /** A map without a marked row, or with one, whose text alternative is its rows' largest weights. */
 export function describedMap(shown: Shown, options: Options, query: number | null = null) {
   const map = heatmap(shown, options);

@@ -18,7 +18,6 @@ const THUMB = 9; // px, half the slider's, whose middle does not reach its ends
 const PAUSE_MS = 250; // Plotly takes tens of milliseconds, and a training measures more often
 const MAX_UNIFORM_LOSSES = 3; // an axis of losses reaches this many times the loss of a uniform guess at most
 
-/** A chart as wide as its place and `height` px high. */
 export function lineChart(height: number, signal: AbortSignal) {
   const element = h("div", { class: "figure curves", role: "img", style: `height: ${height / 16}rem` });
   const draw = redrawn(element, (data: ChartData) => chartFigure(data, height), signal, { pause: PAUSE_MS });

@@ -35,7 +35,6 @@ export const markPlot = async (element: Plot, shapes: object[]) => (await loadPl
 /** Plotly minds the window's size alone, and not at all while its tab is hidden. */
 export const resizePlot = async (element: Plot) => (await loadPlotly()).Plots.resize(element);
 
-/** The page's present colours, by the names of their variables. */
 export function pageColours(): Record<string, string> {
   const style = getComputedStyle(document.body);
   const names = ["ink", "muted", "line", "surface", "accent", "negative", "source", "target"];

@@ -52,6 +52,5 @@ const FLOORS = { relu: 0, gelu: -0.17, silu: -0.28 };
 /** The lower bound of a network's activation, with two digits. */
 export const activationFloor = ({ activation }: { activation: keyof typeof FLOORS }) => fixed(FLOORS[activation], 2);
 
-/** All heads' outputs of one query, side by side. */
 export const concatenated = ({ data, query }: SublayerView) =>
   Array.from({ length: data.arrays.head_output.shape[0] }, (_, head) => data.at("head_output", head, query)).flat();

@@ -41,7 +41,6 @@ export function scoreHeads(run: DrawnRun, links: Links, reading: Reading): HeadS
   return { right, count: asked.length };
 }
 
-/** The head that finds most; of several the first. */
 export function bestHead({ right }: HeadScores) {
   const heads = right[0].length;
   const best = argmax(right.flat());

@@ -105,11 +105,8 @@ function mapsOfWords(run: Run, kind: Kind, [from, to]: [Side, Side]): AttentionM
         merged[at + keys.of[column]] += values[start + column] / pieces[word];
     }
   const open = queries.names.map(() => keys.names.map(() => false));
-  allowed.forEach((row, query) => {
-    row.forEach((isOpen, key) => {
-      if (isOpen) open[queries.of[query]][keys.of[key]] = true;
-    });
-  });
+  for (const [query, row] of allowed.entries())
+    for (const [key, isOpen] of row.entries()) if (isOpen) open[queries.of[query]][keys.of[key]] = true;
   return { layers, heads, queries: queries.names, keys: keys.names, allowed: open, values: merged };
 }
 

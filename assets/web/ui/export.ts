@@ -97,12 +97,8 @@ function addElement(element: Element, picture: SVGSVGElement, frame: DOMRect) {
     return;
   }
   if (element instanceof HTMLCanvasElement) {
-    const look = {
-      style: `image-rendering: ${style.imageRendering}`,
-      preserveAspectRatio: "none",
-      opacity: style.opacity,
-    };
-    picture.append(svg("image", { ...at, ...look, href: element.toDataURL() }));
+    const look = { style: `image-rendering: ${style.imageRendering}`, opacity: style.opacity };
+    picture.append(svg("image", { ...at, ...look, preserveAspectRatio: "none", href: element.toDataURL() }));
     return;
   }
   const line = parseFloat(style.borderTopWidth);

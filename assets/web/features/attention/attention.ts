@@ -259,7 +259,6 @@ function lineControls(redraw: () => void) {
   };
 }
 
-/** The small maps of a layer. */
 function layerMaps() {
   const heading = h("h2");
   const grid = headGrid((head) => update({ head }));

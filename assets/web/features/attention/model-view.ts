@@ -2,6 +2,7 @@
 // that is pointed at shows what every head attends to from it, or from where it is attended to.
 
 import type { Kind } from "../../api/types.ts";
+import { largestCell } from "../../charts/attention-map.ts";
 import { pointInMaps, type Shown, thumbnail } from "../../charts/map-canvas.ts";
 import { type Word, weightsOfWord } from "../../charts/map-parts.ts";
 import { formatPercent, nodes, t } from "../../state/i18n.ts";
@@ -53,17 +54,8 @@ export function markWords(picture: Element, row: number, key: number) {
 
 /** A head, and its strongest link. */
 function describeHead(kind: Kind, layer: number, head: number) {
-  const { heads, queries, keys, values } = state.run.attention[kind];
-  const size = queries.length * keys.length;
-  const start = (layer * heads + head) * size;
-  const at = argmax(values.slice(start, start + size));
-  return t("attention.open_head", {
-    layer: layer + 1,
-    head: head + 1,
-    from: queries[Math.floor(at / keys.length)],
-    to: keys[at % keys.length],
-    share: formatPercent(values[start + at]),
-  });
+  const { from, to, value } = largestCell(state.run, kind, { layer, head });
+  return t("attention.open_head", { layer: layer + 1, head: head + 1, from, to, share: formatPercent(value) });
 }
 
 /** Shows one word's weights in every head, or the whole maps (null). */

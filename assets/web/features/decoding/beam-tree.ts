@@ -103,7 +103,6 @@ type Layout = ReturnType<typeof pictureLayout>;
 const small = (x: number, y: number, text: string, attributes: Attributes, { scale }: Layout) =>
   svg("text", { x, y, style: `font-size: ${11 * scale}px`, ...attributes }, text);
 
-/** A word in its box. @param name the class of the box */
 function drawToken(x: number, y: number, token: string, { scale, size, wide }: Layout, name: string | null = null) {
   const [width, height] = [wide(token), NODE * scale];
   const text = { "text-anchor": "middle", class: "label target", style: `font-size: ${size}px` };

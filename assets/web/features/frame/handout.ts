@@ -125,7 +125,6 @@ function describeSetting([name, value]: [string, unknown]) {
   return t("handout.setting", { name: t(`train.set.${name}`), value: hasText(choice) ? t(choice) : String(value) });
 }
 
-/** Every decoding step: what was read and output, what else was likely, and the source word with the highest weight. */
 function stepTable(run: Run) {
   const { heads, allowed } = run.attention.cross;
   const { layer } = shownHead("cross");
@@ -146,7 +145,6 @@ function stepTable(run: Run) {
   return table({ class: "steps" }, [...headings, attention], rows);
 }
 
-/** The chosen head of a kind large, and every head of every layer small. */
 function mapSection(kind: Kind) {
   const { run } = state;
   const { layers, heads } = run.attention[kind];

@@ -15,9 +15,8 @@ export function progressBar(open: (stop: number) => void) {
     const order = lessonStops();
     element.classList.toggle("crowded", order.length === LESSON_STOPS.length);
     if (isNew(state.stops, isReal())) element.replaceChildren(...order.map((stop, i) => h("li", {}, opener(stop, i))));
-    [...element.querySelectorAll("button")].forEach((each, i) => {
-      each.setAttribute("aria-current", order[i] === state.stop ? "step" : "false");
-    });
+    for (const [i, each] of element.querySelectorAll("button").entries())
+      each.ariaCurrent = order[i] === state.stop ? "step" : "false";
   };
   const opener = (stop: number, i: number) => {
     const name = LESSON_STOPS[stop];
@@ -28,7 +27,6 @@ export function progressBar(open: (stop: number) => void) {
   return { element, draw };
 }
 
-/** A button that says how long the lesson takes, and opens the choice. */
 export function planChooser() {
   const opener = h("button", { type: "button", class: "pill", id: "plan-open", popovertarget: PANEL });
   const list = h("ol", { class: "plan-stops" });
@@ -63,12 +61,10 @@ function planLengths() {
   return segmented(t("lesson.plan.length"), options, (plan) => choose(plannedStops(Number(plan), isReal())));
 }
 
-/** The place stays, if the plan has it. */
 const choose = (stops: number[] | null) => update({ stops, stop: state.stop });
 
 const isPlan = (minutes: number) => stopsOf(minutes).join() === lessonStops().join();
 
-/** A stop of the list: whether it is in the lesson, and earlier or later. */
 function row(stop: number) {
   const order = lessonStops();
   const at = order.indexOf(stop);

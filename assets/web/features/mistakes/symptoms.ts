@@ -71,7 +71,6 @@ export function symptomPlaces({ sentence, wanted, head, right, wrong }: Symptom)
   };
 }
 
-/** Each output in a line, token by token: where there is no map to look at. */
 export function outputTokens(side: SymptomSide) {
   const line = (text: string) => text.split(" ").map((token) => h("li", {}, chip("span", token, "target")));
   const lines = texts(side).map((text) => h("ol", {}, line(text)));

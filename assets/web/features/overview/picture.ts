@@ -331,7 +331,6 @@ function drawOutput({ output }: Layout, run: Run) {
   };
 }
 
-/** A row for each candidate: the token, a bar and its probability. */
 function candidateRows({ candidates: box, row, type }: Layout["output"], run: Run) {
   const shown = run.steps.flatMap(({ candidates }) => candidates.slice(0, SHOWN_CANDIDATES));
   const longest = Math.max(...shown.map(({ token }) => textWidth(token, WORD_SIZE * type)));
@@ -361,7 +360,6 @@ function candidateRows({ candidates: box, row, type }: Layout["output"], run: Ru
   };
 }
 
-/** The word that a step outputs, and what becomes of it. */
 function wordOut({ word, type }: Layout["output"], run: Run) {
   const text = (y: number, size: number, name?: string) =>
     label({ x: middleOf(word).x, y: word.y + y * type }, size * type, "", name);

@@ -129,12 +129,10 @@ function onState(parts: Parts) {
   if (parts.isNewModel(run.model)) {
     none.hidden = run.model.positions;
     const { d_model, sinusoid } = run.model;
-    const isOtherWidth = !view.isWidthChosen && view.d_model !== d_model;
-    const isOther = isOtherWidth || view.sinusoid !== sinusoid;
-    if (isOtherWidth) view.d_model = d_model;
-    view.sinusoid = sinusoid;
+    const before = JSON.stringify(view);
+    Object.assign(view, { sinusoid, d_model: view.isWidthChosen ? view.d_model : d_model });
     offerWidths(parts, d_model);
-    if (isOther) fetchSoon(parts);
+    if (JSON.stringify(view) !== before) fetchSoon(parts);
   }
   if (parts.isNewSum(run, stack)) showSum(parts);
 }
@@ -262,7 +260,6 @@ async function drawSum(parts: Parts) {
   figures.sum.setAttribute("aria-label", sumSay.textContent);
 }
 
-/** The text below the sum: what its run's positions are. */
 function sumText() {
   const { run, stack } = state;
   const changed = findChange({ do: "positions", stack }, run.changes);

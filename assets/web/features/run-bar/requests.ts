@@ -94,7 +94,6 @@ export function askSentence(sentence: string) {
   ask({ sentence: sentence ?? "", ...(sentence === state.run.sentence ? { changes: changes() } : {}) });
 }
 
-/** Ask for the changes of the sentence that is shown, or of the one that is on its way. */
 function askChanges() {
   ask({ sentence: state.run.sentence, ...pending, changes: changes() });
 }

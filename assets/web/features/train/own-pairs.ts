@@ -79,8 +79,8 @@ export function pairEditor(maxBytes: number, changed: () => void, signal: AbortS
     replaceRows([...own.rows.filter(isFilled), ...more]); // with what has been typed meanwhile
   });
   const clear = link(t("train.pairs.clear"), () => replaceRows([emptyRow(), emptyRow()]));
-  const tick = h("input", { type: "checkbox", id: "train-header" });
-  tick.addEventListener("change", () => own.file && check({ ...own.file, header: tick.checked }));
+  const readAgain = () => own.file && check({ ...own.file, header: tick.checked });
+  const tick = h("input", { type: "checkbox", id: "train-header", onchange: readAgain });
   const heading = h("label", { class: "heading-tick" }, tick, " ", t("train.pairs.header"));
   const editor = editorParts();
   editor.controls.append(...fileOpener(editor.element, open), fill, clear, heading);
@@ -176,12 +176,6 @@ function tableRow(i: number) {
   return h("tr", { "data-row": i }, rowHeading(formatNumber(i + 1)), cells, h("td", {}, remove));
 }
 
-/** The last row waits to be filled. */
-function addEmptyRow() {
-  const last = own.rows.at(-1);
-  if (!last || isFilled(last)) own.rows.push(emptyRow());
-}
-
 /** Enter and the arrows move to another row; what is pasted from a spreadsheet fills several cells. */
 function reactToTable(body: HTMLTableSectionElement, edited: () => void, draw: () => void) {
   const placeOf = (event: Event) => {
@@ -191,7 +185,8 @@ function reactToTable(body: HTMLTableSectionElement, edited: () => void, draw: (
   const focusCell = (row: number, column: number) =>
     body.querySelector<HTMLElement>(`[data-row="${row}"][data-column="${column}"]`)?.focus();
   const redraw = (row: number, column: number) => {
-    addEmptyRow();
+    const last = own.rows.at(-1);
+    if (!last || isFilled(last)) own.rows.push(emptyRow()); // which waits to be filled
     edited();
     draw();
     focusCell(Math.min(row, pairCount()), column);
@@ -255,7 +250,6 @@ function drawPager(pager: HTMLElement, draw: () => void) {
 
 // ---- a file ----
 
-/** The button that opens a file; one can be dropped on the editor as well. */
 function fileOpener(editor: HTMLElement, open: (file: File) => void) {
   const input = h("input", { type: "file", class: "visually-hidden", id: "train-file", accept: FILE_TYPES });
   input.addEventListener("change", () => {

@@ -51,7 +51,6 @@ const view = {
   isChosen: false, // whether the visitor has chosen any of it
 };
 
-/** Draws the replay that is mounted. */
 let redraw = () => {};
 let timer: ReturnType<typeof setInterval> | undefined; // of Play
 

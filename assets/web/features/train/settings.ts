@@ -131,7 +131,6 @@ export function settingRow(name: string, make: Field, change: (value: any) => vo
   };
 }
 
-/** A text of this many letters at most. */
 export function textBox(maxlength: number): Field {
   return (ids, _, change) => {
     const input = h("input", { type: "text", class: "text", maxlength, autocomplete: "off", ...ids });

@@ -18,7 +18,6 @@ const STACK_NAMES = Object.keys(STACKS) as Stack[];
 const POSITIONS = ["kept", "removed", "shuffled"] as const;
 const TEMPERATURES = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20];
 
-/** The groups that the visitor has unfolded. */
 const unfolded = new Set(["heads"]);
 
 export function changeControls() {

@@ -156,7 +156,6 @@ const changesElsewhere = (kind: Kind, layer: number) =>
     (each) => !((each.do === "ablate" || each.do === "isolate") && each.kind === kind && each.layer === layer),
   );
 
-/** Ablate every head of a layer, or none. */
 function toggleLayer(kind: Kind, layer: number, heads: number) {
   const every = Array.from({ length: heads }, (_, head) => head);
   const areOff = every.every((head) => isAblated(kind, layer, head));
@@ -179,7 +178,6 @@ function pressHead(kind: Kind, layer: number, head: number) {
   else toggleChange({ do: "ablate", kind, layer, head });
 }
 
-/** Which head of a kind is worth most, and what the numbers are. */
 function describeSweep(sweep: AnySweep, kind: Kind) {
   const { drop, baseline, sentences, reference, isLong } = sweep;
   const heads = drop[kind].flatMap((row, layer) =>

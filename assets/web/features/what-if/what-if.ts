@@ -1,9 +1,10 @@
 // What if: parts of the network taken away. Left the original, right the modified run, and the difference.
 
-import type { Change, DrawnRun, Kind, Run, View } from "../../api/types.ts";
+import type { Change, DrawnRun, Run, View } from "../../api/types.ts";
 import {
   cellTips,
   heatmap,
+  largestCell,
   mapDifference,
   mapHeading,
   reveal,
@@ -36,7 +37,6 @@ import { changeControls } from "./controls.ts";
 
 type Parts = ReturnType<typeof build>;
 type MapName = keyof Parts["maps"];
-type HeadPlace = { kind: Kind; layer: number; head: number };
 
 const VISIBLE = 0.0005; // a change that is seen in the digits that are shown
 const SMALL = 0.005; // a change of the probability of the same word below this is folded away
@@ -169,17 +169,6 @@ function draw(parts: Parts) {
   if (parts.difference) drawMap(parts, "difference", parts.difference, width);
   parts.zoom.draw(maps.modified.map?.zoomRange ?? null);
   if (parts.hasNewMaps(run, baseline, kind, layer, head, width, zoom)) revealMost(parts);
-}
-
-/** The cell of a kind's maps, or of one head's, whose weight is the largest or has changed most. */
-function largestCell({ attention }: DrawnRun, kind: Kind, of: HeadPlace | null = null) {
-  const { heads, queries, keys, values } = attention[kind];
-  const size = queries.length * keys.length;
-  const start = of ? (of.layer * heads + of.head) * size : 0;
-  const at = start + argmax(values.slice(start, of ? start + size : undefined).map(Math.abs));
-  const [map, query, key] = [Math.floor(at / size), Math.floor((at % size) / keys.length), at % keys.length];
-  const place = { kind, layer: Math.floor(map / heads), head: map % heads };
-  return { ...place, query, from: queries[query], to: keys[key], value: values[at] };
 }
 
 /** Scroll to the cell of this head that has changed most; without changes, to the step's strongest. */
