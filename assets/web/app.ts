@@ -65,7 +65,7 @@ function place(parent: HTMLElement, name: string, mount: Mount) {
   parent.append(h("div", { id: name, class: "block" }, element));
   let mounted = new AbortController();
   const fill = () => {
-    mounted.abort(); // ends the listeners of the mounting before
+    mounted.abort(); // ends the listeners of the view before
     mounted = new AbortController();
     mount({ element, signal: mounted.signal });
   };

@@ -1,4 +1,4 @@
-// What the visitor has chosen to train, and what the server plans of it. Both outlive every mounting.
+// What the visitor has chosen to train, and what the server plans of it. Both stay when the view is built again.
 
 import type { Problem, TrainingPlan } from "#schema";
 import type { RequestOf } from "../../api/client.ts";

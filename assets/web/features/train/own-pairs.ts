@@ -1,4 +1,4 @@
-// The visitor's own sentence pairs: a table to type and paste into, or a file. They outlive every mounting.
+// The visitor's own sentence pairs: a table to type and paste into, or a file. They stay when the view is built again.
 
 import type { BadRow } from "#schema";
 import { api, type Refused, reasonOf } from "../../api/client.ts";
@@ -127,7 +127,7 @@ export function pairEditor(maxBytes: number, changed: () => void, signal: AbortS
   reactToTable(editor.body, edited, draw);
   document.addEventListener("pairs:replaced", replaced, { signal });
   draw();
-  if (!own.file && own.rows.some(isFilled)) check(); // the mounting before may have ended before it could
+  if (!own.file && own.rows.some(isFilled)) check(); // the view before may have ended before it could
   return editor.element;
 }
 
