@@ -24,5 +24,5 @@ export function tally(question: ShownQuestion) {
       h("i", { style: `--share: ${share}` }),
       h("small", { class: "count" }, t("room.votes", { count, share: formatPercent(share) })),
     ]);
-  return h("ol", { id: "room-tally", class: "room-tally" }, choices.map(item));
+  return h("ol", { class: "room-tally" }, choices.map(item));
 }
