@@ -30,7 +30,6 @@ type Mount = (view: View) => void;
 /** The views above the tabs, in their order; each stands in the element of its name. */
 const FRAME: Record<string, Mount> = { header, run: runBar, class: classPanel, tabs, intro };
 
-/** The views of each tab. */
 const TABS: Record<string, Record<string, Mount>> = {
   overview: { overview },
   translate: { story: translate },
@@ -67,7 +66,7 @@ function place(parent: HTMLElement, name: string, mount: Mount) {
   parent.append(h("div", { id: name, class: "block" }, element));
   let mounted = new AbortController();
   const fill = () => {
-    mounted.abort(); // ends the listeners of the mounting before
+    mounted.abort(); // ends the listeners of the view before
     mounted = new AbortController();
     mount({ element, signal: mounted.signal });
   };

@@ -45,7 +45,6 @@ export class Refused extends Error {
   }
 }
 
-/** Why a question was not answered, for the visitor. */
 export const reasonOf = (error: unknown) => (error instanceof Refused ? error.reason : NO_ANSWER);
 
 /** Whether a question was given up for a newer one, or by its own signal. */
@@ -99,10 +98,7 @@ async function* stream(name: string, request: unknown, { signal }: Options) {
   }
 }
 
-/**
- * Events of a stream with heartbeats, which is asked for again whenever it breaks off (null), or is silent for too long.
- * It ends with the signal or a refusal.
- */
+/** Events of a stream with heartbeats, which is asked for again until the signal or a refusal; null: it broke off. */
 export async function* endless<Name extends keyof Streams>(
   name: Name,
   request: Streams[Name]["request"],

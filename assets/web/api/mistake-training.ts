@@ -30,7 +30,6 @@ const nothing = () => ({
 const trainings: Map<string, MistakeTraining> = new Map();
 let abort = new AbortController(); // ends the stream of the one that goes on
 
-/** An exercise's trainings so far. */
 export const mistakeTraining = (name: string) => trainings.get(name) ?? nothing();
 export const isGoingOn = ({ phase }: MistakeTraining) => ["asking", "waiting", "running"].includes(phase);
 export const isTrainingMistake = () => [...trainings.values()].some(isGoingOn);
@@ -61,7 +60,6 @@ export async function trainMistake(name: string) {
 /** Stop listening to the running training. The server ends it when it has no other listener. */
 export const stopMistake = () => abort.abort();
 
-/** Show an exercise as it was recorded. */
 export async function showRecording(name: string) {
   const recording = await api.recorded({ name: name as TrainingMistakeRequest["name"] }).catch(() => null);
   const phase = recording ? "recorded" : "failed";
@@ -69,7 +67,6 @@ export async function showRecording(name: string) {
   changed();
 }
 
-/** Steps of both models together. */
 export const stepsDone = ({ wrong, right }: MistakeTraining) => wrong.length + right.length;
 
 /** Measures steps a second by those of the last seconds; null where they are too few. */

@@ -1,5 +1,4 @@
-// Which models this visitor can ask: the shipped ones, real ones that the server lists, and those of this session, trained
-// here or brought as files.
+// Which models this visitor can ask: the shipped ones, real ones, and those trained here or brought as files.
 
 import { readSession, writeSession } from "./session.ts";
 import type { Model, OwnModel } from "./types.ts";
@@ -12,7 +11,6 @@ let shipped: Record<string, Model> = {};
 let own: OwnModel[] = [];
 let lost: string[] = [];
 
-/** Every model, by checkpoint. */
 export const models = (): Record<string, Model | OwnModel> => ({
   ...shipped,
   ...Object.fromEntries(own.map((each) => [each.checkpoint, each])),
@@ -29,19 +27,16 @@ export const isOwn = (checkpoint: string) => !Object.hasOwn(shipped, checkpoint)
 /** Whether a model is a published translator. */
 export const isReal = (checkpoint: string) => shipped[checkpoint]?.real !== undefined;
 
-/** A model's name for people. */
 export const modelName = (checkpoint: string) => own.find((each) => each.checkpoint === checkpoint)?.name ?? checkpoint;
 
 /** Whether a model is another visitor's, who has shared it. */
 export const isShared = (checkpoint: string) => own.some((each) => each.checkpoint === checkpoint && each.shared);
 
-/** A model in an address. */
 export function modelAddress(checkpoint: string) {
   if (isShared(checkpoint)) return tokenAddress(checkpoint);
   return isOwn(checkpoint) ? `${OWN}${modelName(checkpoint)}` : checkpoint;
 }
 
-/** @param token of a model */
 export const tokenAddress = (token: string) => `${SHARED}${token}`;
 
 /** The token of a shared model that an address names and that this page does not know yet. */
@@ -78,7 +73,6 @@ export function addModel({ model, kept }: { model: OwnModel; kept: string[] }) {
   useModel(model.checkpoint);
 }
 
-/** Add a shared model to the models that can be chosen. */
 export const addSharedModel = (model: OwnModel) => add({ ...model, shared: true });
 
 function add(model: OwnModel) {
@@ -95,6 +89,5 @@ export function forgetModel(checkpoint: string) {
   changed();
 }
 
-/** Add every model that a training of this page makes. */
 export const listenForModels = () =>
   document.addEventListener("model:trained", (event) => addModel((event as CustomEvent).detail));

@@ -1,14 +1,10 @@
-// Real models on their way into the server's memory: one is fetched when somebody first chooses it, while the page goes on
-// with the model that it has.
+// Real models on their way into the server's memory, while the page goes on with the model that it has.
 
 import { api, NO_ANSWER, reasonOf } from "./client.ts";
 import { isReal } from "./models.ts";
 import type { Message } from "./types.ts";
 
-/**
- * The model that is waited for. `fetched` of `size` bytes are on the server; `since` is when this page first heard of
- * them; then `go` or `fail` is called.
- */
+/** `since` is when this page first heard of `fetched` bytes; `go` or `fail` is called in the end. */
 type Wait = {
   checkpoint: string;
   fetched: number;
@@ -25,7 +21,6 @@ const ready: Set<string> = new Set();
 let wait: Wait | null = null;
 let abort = new AbortController(); // ends the stream
 
-/** The model that is waited for, if any. */
 export const awaitedModel = () => wait;
 
 /** Seconds until all bytes have arrived, at the pace so far; null while unknown. */

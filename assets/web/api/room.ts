@@ -97,7 +97,6 @@ function storeRoom() {
   writePreference(CLASS_KEY, JSON.stringify(code ? { code, secret, address, qr, earlier, shown } : null));
 }
 
-/** Neither lead nor follow any more. */
 export function leaveRoom() {
   listening.abort();
   const { role } = room;
@@ -127,7 +126,6 @@ function studentId(): string {
 
 const guest = () => (room.role === "teacher" ? { secret: room.secret } : { student: studentId() });
 
-/** Hear of the room until it ends. */
 async function listen(signal: AbortSignal) {
   try {
     for await (const event of endless("follow_class", { code: room.code, ...guest() }, signal)) {
@@ -146,7 +144,6 @@ async function listen(signal: AbortSignal) {
   }
 }
 
-/** How far the questions are. */
 const stage = (shown: ClassEvent | null) =>
   `${shown?.question?.id} ${shown?.question?.state} ${shown?.question?.round}`;
 
@@ -160,7 +157,6 @@ function receive(event: ClassEvent) {
   else if (isNews) storeRoom(); // a server that restarts makes the page reload
 }
 
-/** Send a teacher's request; show a refusal. */
 export async function lead(action: Lead) {
   try {
     await api.lead_class({ code: room.code, secret: room.secret, ...action } as RequestOf<"lead_class">);
@@ -173,7 +169,6 @@ export async function lead(action: Lead) {
 export const ask = (about: string, choices: string[], seconds: number | null) =>
   lead({ do: "ask", about, choices, seconds });
 
-/** This student's choice of the question that is open. */
 export async function vote(choice: number) {
   const { question } = room.shown ?? {};
   if (question?.state !== "open") return;

@@ -1,5 +1,4 @@
-// The server's declarations for the page (transformer/web/schema.py): parameters of the address, interventions,
-// exercises.
+// The server's declarations for the page (transformer/web/schema.py).
 
 import type { DecodingSettings, Opening, PageSchema, Parameter } from "#schema";
 
@@ -8,7 +7,6 @@ export const opening: Opening = JSON.parse(document.getElementById("opening")?.t
 
 export const schema: PageSchema = opening.schema;
 
-/** The address of a file of the folder `assets`. */
 export const assetAddress = (path: string) => new URL(schema.assets + path, document.baseURI);
 
 type Setting = Required<Pick<Parameter, "min" | "max" | "step" | "strategy">>;
@@ -18,7 +16,6 @@ export const DECODING_SETTINGS = Object.fromEntries(
   Object.entries(schema.parameters).filter(([, { kind }]) => kind === "number"),
 ) as unknown as Record<keyof DecodingSettings, Setting>;
 
-/** The settings of one strategy. */
 export const settingsOf = (strategy: string) =>
   (Object.keys(DECODING_SETTINGS) as (keyof DecodingSettings)[]).filter(
     (name) => DECODING_SETTINGS[name].strategy === strategy,

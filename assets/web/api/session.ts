@@ -1,5 +1,4 @@
-// Storage for a reload of this tab, and for the next visit. A page inside another site's frame may have no
-// storage; then a choice lasts as long as the page.
+// What a reload and the next visit find again; without storage, as in some frames, it lasts as long as the page.
 
 function attempt<T>(access: () => T) {
   try {
@@ -9,12 +8,10 @@ function attempt<T>(access: () => T) {
   }
 }
 
-/** A choice kept in this browser, or null. */
 export const readPreference = (key: string) => attempt(() => localStorage.getItem(key));
 
 export const writePreference = (key: string, value: string) => attempt(() => localStorage.setItem(key, value));
 
-/** The value stored under a key, or null. */
 export const readSession = (key: string) => attempt(() => JSON.parse(sessionStorage.getItem(key) ?? "null"));
 
 export const writeSession = (key: string, value: unknown) =>

@@ -70,10 +70,7 @@ function changed() {
 
 export const isTraining = () => !["idle", "trained", "failed"].includes(training.phase);
 
-/**
- * Train as a question asks for.
- * @param question see web/api/training.py @param uniform the loss of a uniform guess, as far as it is known before
- */
+/** @param question see web/api/training.py @param uniform the loss of a uniform guess, as far as it is known */
 export async function startTraining(question: any, uniform: number) {
   const mine = new AbortController();
   abort = mine;

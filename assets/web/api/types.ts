@@ -22,12 +22,9 @@ export type ChangeOf<Name extends Change["do"]> = Extract<Change, { do: Name }>;
 
 /** All maps of one kind, whose weights were read once. */
 export interface AttentionMaps extends Omit<Wire.StackedMaps, "weights"> {
-  /** Base64; of maps that came otherwise there is none. */
-  weights?: string;
-  /** Whether the weights are packed, else they are float32. */
-  packed?: true;
-  /** (L, H, Q, K) in one row. */
-  values: Float32Array | number[];
+  weights?: string; // Base64; of maps that came otherwise there is none
+  packed?: true; // whether the weights are packed, else they are float32
+  values: Float32Array | number[]; // (L, H, Q, K) in one row
   /** Where these are changes of weights: the change with the strongest colour, for each head of each layer. */
   difference?: number[];
 }
@@ -43,8 +40,7 @@ export interface DrawnRun {
 export type Run = Omit<Wire.Run, "attention" | "steps"> &
   DrawnRun & {
     steps: Step[];
-    /** Where the run is by words: itself in the model's own tokens. */
-    pieces?: Run;
+    pieces?: Run; // where the run is by words: itself in the model's own tokens
   };
 export type PieceRun = Run & Required<Pick<Run, "words">>;
 
@@ -66,41 +62,26 @@ export interface View {
 
 /** What this visitor looks at. Numbers count from 0. */
 export interface State extends Omit<Wire.DecodingSettings, "seed"> {
-  /** Where sampling starts; null for the first that draws something else than greedy decoding. */
-  seed: number | null;
-  /** The latest run that succeeded. Views are drawn only once there is one. */
-  run: Run;
-  /** The run without its changes; null where it has none. */
-  baseline: Run | null;
+  seed: number | null; // where sampling starts; null for the first that draws something else than greedy decoding
+  run: Run; // the latest run that succeeded. Views are drawn only once there is one
+  baseline: Run | null; // the run without its changes; null where it has none
   tab: string;
-  /** Decoding step. */
-  step: number;
-  /** The row that Inside a head follows; in decoder and cross it moves with the step. */
-  query: number;
+  step: number; // decoding step
+  query: number; // the row that Inside a head follows; in decoder and cross it moves with the step
   kind: Kind;
   layer: number;
   head: number;
-  /** Translate shows the mean of a layer's heads. */
-  averaged: boolean;
+  averaged: boolean; // Translate shows the mean of a layer's heads
   drawing: "heatmap" | "lines" | "table" | "all";
-  /** Show words where the model's tokens are pieces of them. */
-  inWords: boolean;
-  /** Lay the gold alignment over cross-attention. */
-  gold: boolean;
-  /** Stop of the lesson. */
-  stop: number;
-  /** The stops of the lesson in the order that a teacher chose; null for all of them. */
-  stops: readonly number[] | null;
-  /** The stop of the lesson that led to another tab. */
-  returnStop: number | null;
-  /** Whose input Positions adds up. */
-  stack: Stack;
-  /** Part of Break it. */
-  part: string;
-  /** Exercise of Spot the bug. */
-  exercise: string;
-  /** Decoding strategy. */
-  strategy: "beam" | "sampling" | "forced";
+  inWords: boolean; // show words where the model's tokens are pieces of them
+  gold: boolean; // lay the gold alignment over cross-attention
+  stop: number; // stop of the lesson
+  stops: readonly number[] | null; // the stops of the lesson in the order that a teacher chose; null for all of them
+  returnStop: number | null; // the stop of the lesson that led to another tab
+  stack: Stack; // whose input Positions adds up
+  part: string; // part of Break it
+  exercise: string; // exercise of Spot the bug
+  strategy: "beam" | "sampling" | "forced"; // decoding strategy
   /** A word that the model is made to output by mistake, beside teacher forcing. */
   forcedMistake: { step: number; word: string } | null;
 }

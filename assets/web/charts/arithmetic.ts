@@ -16,10 +16,7 @@ import {
   temperatureIn,
 } from "./sublayer-view.ts";
 
-/**
- * Shows, of the latest cell that was asked for, how its number came about; some rows have a token's number: "k:3".
- * @param show what a place does with the arithmetic of a cell
- */
+/** `show` gets how the number of the latest asked cell came about; some rows have a token's number: "k:3". */
 export function cellExplainer(show: (title: string, body: Child[]) => void) {
   let latest = "";
   return async (view: SublayerView, name: string, i: number) => {
@@ -104,13 +101,9 @@ const ARITHMETIC: Record<string, (view: SublayerView, i: number, token: number) 
     const { data, query } = view;
     const { weights, bias } = await fetchParameters(view, "linear2", i);
     const hidden = data.at("ff_hidden", query);
-    const firing = hidden.flatMap((value, n) => (value ? [n] : [])); // the others add 0
-    const shown = products(
-      firing.map((n) => hidden[n]),
-      firing.map((n) => weights[n]),
-      bias,
-      data.at("ff_output", query)[i],
-    );
+    const firing = hidden.filter(Boolean); // the others add 0
+    const theirs = weights.filter((_, n) => hidden[n]);
+    const shown = products(firing, theirs, bias, data.at("ff_output", query)[i]);
     const silent = hidden.length - firing.length;
     return [sumOfProducts(shown), silent ? hint(t("cell.ff_output.about", { silent })) : []];
   },
@@ -122,7 +115,6 @@ const ARITHMETIC: Record<string, (view: SublayerView, i: number, token: number) 
 /** The keys that are summed into one row, where there are many. */
 const foldedKeys = ({ data, head, query }: SublayerView) => orderKeys(data.at("weights", head, query)).rest;
 
-/** A factor; one below 0 in brackets. */
 const factor = (text: string) => (text.startsWith("−") ? `(${text})` : text);
 const expression = (...parts: Child[]) => h("p", { class: "arithmetic" }, parts);
 const hint = (text: string) => h("p", { class: "hint" }, text);
@@ -130,15 +122,12 @@ const result = (text: string) => h("b", { class: "result", "data-result": text }
 
 /** a × b + … (+ bias) = result, every term of it. */
 function sumOfProducts({ terms, bias, result: total }: ReturnType<typeof products>) {
-  const list = terms.flatMap(([a, b], n) => [
-    n ? " + " : "",
-    h("span", { class: "term", "data-a": a, "data-b": b }, `${factor(a)} × ${factor(b)}`),
-  ]);
+  const term = (a: string, b: string) => h("span", { class: "term", data: { a, b } }, `${factor(a)} × ${factor(b)}`);
+  const list = terms.flatMap(([a, b], n) => [n ? " + " : "", term(a, b)]);
   const biasTerm = bias && h("span", { class: "bias", "data-bias": bias, title: t("inside.bias") }, factor(bias));
   return expression(list, biasTerm ? [" + ", biasTerm] : [], " = ", result(total));
 }
 
-/** A vector times a row of a matrix, plus a bias. */
 async function linear(view: SublayerView, input: number[], matrix: Matrix, row: number, value: number) {
   const { weights, bias } = await fetchParameters(view, matrix, row);
   return [sumOfProducts(products(input, weights, bias, value))];
@@ -174,20 +163,11 @@ function explainSoftmax({ data, head, query }: SublayerView, key: number) {
   const open = data.keys.flatMap((_, n) => (data.allowed[query][n] ? [n] : []));
   const scores = data.at("scores", head, query);
   const index = open.indexOf(key);
-  const shown = softmax(
-    open.map((n) => scores[n]),
-    index,
-    data.at("weights", head, query)[key],
-  );
-  const terms = shown.powers.flatMap((power, n) => [
-    n ? " + " : "",
-    h(
-      "span",
-      { class: "power", "data-power": power, "data-score": shown.scores[n] },
-      "e",
-      h("sup", {}, shown.scores[n]),
-    ),
-  ]);
+  const attended = open.map((n) => scores[n]);
+  const shown = softmax(attended, index, data.at("weights", head, query)[key]);
+  const term = (power: string, score: string) =>
+    h("span", { class: "power", data: { power, score } }, "e", h("sup", {}, score));
+  const terms = shown.powers.flatMap((power, n) => [n ? " + " : "", term(power, shown.scores[n])]);
   const power = shown.powers[index];
   return [
     ...(shown.shifted ? [expression(t("cell.shifted"))] : []),
@@ -204,10 +184,8 @@ function explainResidual(view: SublayerView, part: Part, i: number) {
 function explainSum({ data, query }: SublayerView, part: Part, i: number) {
   const at = (name: string) => data.at(`${part}${name}`, query)[i];
   const shown = sum(at("residual"), at("output"), at("sum"));
-  const terms = shown.terms.flatMap((text, n) => [
-    n ? " + " : "",
-    h("span", { class: "addend", "data-addend": text }, factor(text)),
-  ]);
+  const term = (addend: string) => h("span", { class: "addend", data: { addend } }, factor(addend));
+  const terms = shown.terms.flatMap((text, n) => [n ? " + " : "", term(text)]);
   return [expression(terms, " = ", result(shown.result))];
 }
 
@@ -215,16 +193,10 @@ function explainNorm({ data, query }: SublayerView, part: Part, i: number) {
   const row = data.at(`${part}norm_input`, query);
   const deviation = Math.sqrt(variance(row) + data.eps);
   const [gain, bias] = [data.at(`${part}norm_weight`)[i], data.at(`${part}norm_bias`)[i]];
-  const shown = normalised(row[i], mean(row), deviation, gain, bias, data.at(`${part}norm`, query)[i]);
-  const attributes = {
-    class: "normal",
-    "data-x": shown.x,
-    "data-mean": shown.mean,
-    "data-deviation": shown.deviation,
-    "data-gain": shown.gain,
-    "data-bias": shown.bias,
-  };
-  const quotient = `(${shown.x} − ${factor(shown.mean)}) ÷ ${shown.deviation}`;
-  const terms = h("span", attributes, `${quotient} × ${factor(shown.gain)} + ${factor(shown.bias)}`);
-  return [expression(terms, " = ", result(shown.result)), hint(t("cell.norm.about", { n: formatNumber(row.length) }))];
+  const value = data.at(`${part}norm`, query)[i];
+  const { result: shown, ...terms } = normalised(row[i], mean(row), deviation, gain, bias, value);
+  const quotient = `(${terms.x} − ${factor(terms.mean)}) ÷ ${terms.deviation}`;
+  const scaled = `${quotient} × ${factor(terms.gain)} + ${factor(terms.bias)}`;
+  const written = h("span", { class: "normal", data: terms }, scaled);
+  return [expression(written, " = ", result(shown)), hint(t("cell.norm.about", { n: formatNumber(row.length) }))];
 }

@@ -1,10 +1,10 @@
-// One head's attention as lines from queries to keys, as wide as their weights. Of a long sentence only the lines of
-// one row are drawn, unless all are wanted, and of the words only those that have room.
+// One head's attention as lines, as wide as their weights; of a long sentence those of one row, unless all are wanted.
 
-import type { DrawnRun, Kind, Side } from "../api/types.ts";
+import type { DrawnRun, Kind } from "../api/types.ts";
 import { t } from "../state/i18n.ts";
-import { attentionRow, state } from "../state/state.ts";
+import { attentionRow, SIDES } from "../state/state.ts";
 import { svg, typeScale } from "../ui/dom.ts";
+import type { Shown } from "./map-canvas.ts";
 import {
   describeCell,
   FIT_FROM,
@@ -41,39 +41,25 @@ export const isDrawn = (
 
 /** @param options `row`: the only one that is drawn */
 export function lineDrawing(
-  kind: Kind,
-  layer: number,
-  head: number,
-  {
-    width,
-    sides,
-    threshold,
-    row,
-    zoom,
-  }: { width: number; sides: [Side, Side]; threshold: number; row: number | null; zoom: number },
+  shown: Shown,
+  { width, threshold, row, zoom }: { width: number; threshold: number; row: number | null; zoom: number },
 ) {
-  const place = layoutOf(kind, width, zoom);
+  const place = layoutOf(shown, width, zoom);
   const { height, isLong } = place;
   const links = svg("g");
-  const picture = svg("svg", {
-    viewBox: `0 0 ${width} ${height}`,
-    ...{ width, height },
-    class: isLong ? "lines long" : "lines",
-    role: "group",
-  });
-  picture.append(links);
-  const draw = (wanted: Wanted) =>
-    links.replaceChildren(...linePaths(kind, layer, head, place, { threshold, ...wanted }));
+  const box = { viewBox: `0 0 ${width} ${height}`, width, height };
+  const picture = svg("svg", { ...box, class: isLong ? "lines long" : "lines", role: "group" }, links);
+  const draw = (wanted: Wanted) => links.replaceChildren(...linePaths(shown, place, { threshold, ...wanted }));
   draw({ query: row });
-  const described = describeTokens(kind, layer, head, threshold);
-  const seen = seenLabels(kind, layer, head, place, threshold, row);
+  const described = describeTokens(shown, threshold);
+  const seen = seenLabels(shown, place, threshold, row);
   for (const axis of AXES)
     for (const [i, token] of place.tokens[axis].entries()) {
       const attributes = {
         ...(seen[axis].has(i) ? { tabindex: 0 } : { class: "crowded" }),
         ...{ role: "img", "aria-label": described[axis](i, token), [`data-${axis}`]: i },
       };
-      const text = tokenLabel(axis, i, place, sides, attributes);
+      const text = tokenLabel(axis, i, place, SIDES[shown.kind], attributes);
       onPointing(text, (isPointed) => {
         if (row !== null) draw(isPointed ? { [axis]: i } : { query: row });
         else isolate(picture, isPointed ? `[data-${axis}="${i}"]` : null);
@@ -84,8 +70,7 @@ export function lineDrawing(
 }
 
 /** Where everything stands: queries on the left, keys on the right. */
-function layoutOf(kind: Kind, width: number, zoom: number) {
-  const { run } = state;
+function layoutOf({ run, kind }: Shown, width: number, zoom: number) {
   const isLong = isLongDrawing(run, kind);
   const isNarrow = width < NARROW * typeScale();
   const { queries, keys, predicted, names } = shownWords(run, kind, isLong, isNarrow);
@@ -104,17 +89,10 @@ function layoutOf(kind: Kind, width: number, zoom: number) {
   };
 }
 
-/** A line for each cell that is drawn, and one for its pair of the alignment. */
-function linePaths(
-  kind: Kind,
-  layer: number,
-  head: number,
-  { left, right, y }: LineLayout,
-  wanted: Wanted & { threshold: number },
-) {
+function linePaths(shown: Shown, { left, right, y }: LineLayout, wanted: Wanted & { threshold: number }) {
   const paths: Element[] = [];
   const middle = (left + right) / 2;
-  forEachCell(state.run, kind, layer, head, (cell) => {
+  forEachCell(shown, (cell) => {
     if (!isDrawn(cell, wanted)) return;
     const { query, key, value, gold } = cell;
     const d = `M${left} ${y(query)} C${middle} ${y(query)} ${middle} ${y(key)} ${right} ${y(key)}`;
@@ -126,43 +104,31 @@ function linePaths(
   return paths;
 }
 
-/** Each token's lines in words. */
-function describeTokens(
-  kind: Kind,
-  layer: number,
-  head: number,
-  threshold: number,
-): Record<Axis, (i: number, token: string) => string> {
-  const { queries, keys, allowed } = state.run.attention[kind];
+function describeTokens(shown: Shown, threshold: number): Record<Axis, (i: number, token: string) => string> {
+  const { queries, keys, allowed } = shown.run.attention[shown.kind];
   const cells: Record<Axis, string[][]> = { query: queries.map(() => []), key: keys.map(() => []) };
-  forEachCell(state.run, kind, layer, head, (cell) => {
+  forEachCell(shown, (cell) => {
     if (!isDrawn(cell, { threshold })) return;
     for (const axis of AXES) cells[axis][cell[axis]].push(describeCell(cell));
   });
   const describe = (drawn: string[], isOpen: boolean, token: string) =>
     drawn.join(", ") || (isOpen ? token : `${token}: ${t("masked")}`);
+  const isReached = (key: number) => allowed.some((open) => open[key]);
   return {
     query: (i, token) => describe(cells.query[i], allowed[i].includes(true), token),
-    key: (i, token) =>
-      describe(
-        cells.key[i],
-        allowed.some((open) => open[i]),
-        token,
-      ),
+    key: (i, token) => describe(cells.key[i], isReached(i), token),
   };
 }
 
 /** Which labels have room; those of the row that is drawn come first. */
 function seenLabels(
-  kind: Kind,
-  layer: number,
-  head: number,
+  shown: Shown,
   { tokens, pitch, size, isLong }: LineLayout,
   threshold: number,
   row: number | null,
 ): Record<Axis, Set<number>> {
   const least = isLong ? ROW_PITCH * size : 0;
-  const strongest = row === null ? [] : strongestKeys(kind, layer, head, row, threshold);
+  const strongest = row === null ? [] : strongestKeys(shown, row, threshold);
   return {
     query: spacedLabels(tokens.query.length, pitch, least, row === null ? [] : [row]),
     key: spacedLabels(tokens.key.length, pitch, least, strongest),
@@ -173,7 +139,7 @@ function tokenLabel(
   axis: Axis,
   i: number,
   { tokens, predicted, left, right, y, size, isNarrow }: LineLayout,
-  sides: [Side, Side],
+  sides: (typeof SIDES)[Kind],
   attributes: Parameters<typeof label>[3],
 ) {
   const token = tokens[axis][i];
@@ -183,13 +149,12 @@ function tokenLabel(
 }
 
 /** Which keys a row's lines lead to, the strongest first. */
-function strongestKeys(kind: Kind, layer: number, head: number, query: number, threshold: number) {
-  const weights = attentionRow(kind, layer, head, query);
+function strongestKeys({ run, kind, layer, head }: Shown, query: number, threshold: number) {
+  const weights = attentionRow(kind, layer, head, query, run);
   const keys = weights.flatMap((weight, key) => (weight >= threshold ? [key] : []));
   return keys.sort((a, b) => weights[b] - weights[a]);
 }
 
-/** While a word is pointed at or has the focus. */
 function onPointing(text: SVGElement, show: (isPointed: boolean) => void) {
   for (const name of ["pointerenter", "focus"]) text.addEventListener(name, () => show(true));
   text.addEventListener("blur", () => show(false));

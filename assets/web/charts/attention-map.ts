@@ -1,9 +1,8 @@
-// One head's attention map as a picture: its cells on a canvas, its words beside them. Of a long sentence the words stay
-// in sight while the cells scroll.
+// One head's attention map: cells on a canvas, words beside them, which stay in sight while a long one scrolls.
 
 import type { DrawnRun, Kind, Side } from "../api/types.ts";
 import { formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
-import { argmax, attentionRow, SIDES, state, UNIFORM_MARGIN } from "../state/state.ts";
+import { argmax, attentionRow, SIDES, UNIFORM_MARGIN } from "../state/state.ts";
 import { h, svg, textWidth, typeScale, word } from "../ui/dom.ts";
 import { closest } from "../ui/parts.ts";
 import { cellAt, gapOf, paintedCanvas, paintMap, palette, type Shown, strength } from "./map-canvas.ts";
@@ -34,7 +33,7 @@ import {
  */
 type Options = {
   width: number;
-  sides: [Side, Side];
+  sides?: [Side, Side];
   maxCell?: number;
   maxHeight?: number;
   zoom?: number;
@@ -67,11 +66,9 @@ const MAX_ZOOMED_MANY = 24;
 const MANY = 4000; // cells
 const MIN_CHANGE = 0.05; // of a weight, that has the strongest colour where all changes of a map are smaller
 
-/** The next zoom above or below this one. */
 export const nextZoom = (zoom: number, way: 1 | -1) =>
   ZOOMS[Math.max(0, Math.min(ZOOMS.indexOf(zoom) + way, ZOOMS.length - 1))];
 
-/** How large the parts of a map are. */
 function mapLayout(shown: Pick<Shown, "run" | "kind">, options: Options) {
   const { queries, keys } = shown.run.attention[shown.kind];
   const layout = layoutOf(shown, options, queries.length * keys.length > MANY_CELLS);
@@ -126,13 +123,11 @@ function layoutOf({ run, kind }: Pick<Shown, "run" | "kind">, options: Options, 
   };
 }
 
-/** How high a map is, px. */
-export const heatmapHeight = (kind: Kind, { run, ...options }: Options & { run: DrawnRun }) =>
-  mapLayout({ run, kind }, options).height;
+export const heatmapHeight = (shown: Pick<Shown, "run" | "kind">, options: Options) => mapLayout(shown, options).height;
 
 /** The zoom at which a long sentence's words can be read. */
-export function zoomToRead(kind: Kind, { run, ...options }: Options & { run: DrawnRun }) {
-  const { cell, isLong } = mapLayout({ run, kind }, { ...options, zoom: 1 });
+export function zoomToRead(shown: Pick<Shown, "run" | "kind">, width: number) {
+  const { cell, isLong } = mapLayout(shown, { width, zoom: 1 });
   return isLong ? (ZOOMS.find((zoom) => zoom * cell >= MIN_ROW) ?? ZOOMS[ZOOMS.length - 1]) : 1;
 }
 
@@ -156,14 +151,10 @@ const overhang = (columns: string[], size: number, cell: number) =>
 const rowMiddle = ({ isLong, down, body, size }: MapLayout, i: number) =>
   isLong ? Math.max(0.75 * size, Math.min((i + 0.5) * down, body.height - 0.75 * size)) : (i + 0.5) * down;
 
-/** A head's map as coloured cells, of the run at the top or of another one. */
-export function heatmap(
-  kind: Kind,
-  layer: number,
-  head: number,
-  { run = state.run, ...options }: Options & { run?: DrawnRun },
-): DrawnMap {
+/** A head's map as coloured cells. */
+export function heatmap({ run, kind, layer, head }: Shown, options: Options): DrawnMap {
   const shown = { run, kind, layer, head };
+  const [from, at] = options.sides ?? SIDES[kind];
   const layout = mapLayout(shown, options);
   const { isLong, left, top, body, reads, predicted, columns, cell, size, isNarrow, isTurned } = layout;
   const { canvas, repaint } = paintedCanvas(body.width, body.height, (context) => {
@@ -172,29 +163,24 @@ export function heatmap(
   });
   const rowLabels = reads.map((read, i) => {
     const place = { x: left - 10, y: rowMiddle(layout, i), anchor: "end" as const, size };
-    return rowLabel(read, predicted[i], options.sides[0], place, isNarrow, { "data-query": i });
+    return rowLabel(read, predicted[i], from, place, isNarrow, { "data-query": i });
   });
   const columnLabels = columns.map((token, i) => {
     const [x, y] = [(i + 0.5) * cell, top - 1.1 * size];
     const turn = isTurned ? { transform: `rotate(${-TURN} ${x} ${y})` } : {};
     const anchor = isTurned ? ("start" as const) : ("middle" as const);
-    return label(token, options.sides[1], { x, y, anchor, size }, { ...turn, "data-key": i });
+    return label(token, at, { x, y, anchor, size }, { ...turn, "data-key": i });
   });
   const frame = h("i", { class: "marked", hidden: true });
   const sizes = `width: ${body.width}px; height: ${body.height}px`;
-  const element = h(
-    "div",
-    {
-      class: isLong ? "heatmap long" : "heatmap",
-      role: "img",
-      tabindex: isLong ? 0 : null,
-      style: `width: ${layout.width}px; --left: ${left}px; --top: ${top}px`,
-    },
+  const style = `width: ${layout.width}px; --left: ${left}px; --top: ${top}px`;
+  const attributes = { class: isLong ? "heatmap long" : "heatmap", role: "img", tabindex: isLong ? 0 : null, style };
+  const element = h("div", attributes, [
     h("div", { class: "body", "aria-hidden": "true", style: sizes }, canvas, frame),
     words("columns-words", layout.width - left, top, columnLabels),
     words("rows-words", left, body.height, rowLabels),
     h("div", { class: "corner" }),
-  );
+  ]);
   const drawn = { shown, layout, rows: rowLabels, columns: columnLabels, frame };
   const revealIn = (query: number, key: number) => {
     const place = layout.isWhole ? null : element.closest(".scroll, .fluid");
@@ -223,18 +209,13 @@ export function heatmap(
 const words = (name: string, width: number, height: number, labels: Element[]) =>
   svg("svg", { class: name, "aria-hidden": "true", viewBox: `0 0 ${width} ${height}`, width, height }, labels);
 
-/** The numbers in the cells. */
-function writeWeights(
-  context: CanvasRenderingContext2D,
-  { run, kind, layer, head }: Shown,
-  { cell, down, type }: MapLayout,
-) {
+function writeWeights(context: CanvasRenderingContext2D, shown: Shown, { cell, down, type }: MapLayout) {
   const { isDark } = palette();
-  const share = run.attention[kind].difference ? 0.29 : 0.37; // of a cell, so that the numbers of two do not touch
+  const share = shown.run.attention[shown.kind].difference ? 0.29 : 0.37; // of a cell, so that the numbers of two do not touch
   const { fontFamily } = getComputedStyle(document.body);
   const font = `${Math.min(13 * type, cell * share)}px ${fontFamily}`;
   Object.assign(context, { font, textAlign: "center", textBaseline: "middle" });
-  forEachCell(run, kind, layer, head, ({ query, key, open, value, difference }) => {
+  forEachCell(shown, ({ query, key, open, value, difference }) => {
     if (!open) return;
     const contrast = contrastClass(strength(value, difference), value < 0);
     context.fillStyle = (isDark ? contrast === "faint" : contrast === "full") ? "#fff" : "#000";
@@ -264,14 +245,14 @@ function markWords({ shown, layout, rows, columns, frame }: Drawn, query: number
   const seenRows = uncovered(spaced, edges, (i) => rowMiddle(layout, i), high);
   const pitch = isLong ? COLUMN_PITCH : 1;
   const seenColumns = spacedLabels(columns.length, cell, isTurned ? pitch * size : 0, isAt(key));
-  rows.forEach((each, i) => {
-    each.classList.toggle("now", i === query);
-    each.classList.toggle("crowded", !seenRows.has(i));
-  });
-  columns.forEach((each, i) => {
-    each.classList.toggle("now", i === key);
-    each.classList.toggle("crowded", !seenColumns.has(i));
-  });
+  const mark = (labels: Element[], at: number | null, seen: Set<number>) => {
+    for (const [i, { classList }] of labels.entries()) {
+      classList.toggle("now", i === at);
+      classList.toggle("crowded", !seen.has(i));
+    }
+  };
+  mark(rows, query, seenRows);
+  mark(columns, key, seenColumns);
 }
 
 /** Where in the window a cell is. */
@@ -283,7 +264,7 @@ function cellBox(canvas: HTMLCanvasElement, { across, count }: MapLayout, query:
 
 function pointedCell(
   canvas: HTMLCanvasElement,
-  { run, kind, layer, head }: Shown,
+  shown: Shown,
   layout: MapLayout,
   { target, clientX, clientY }: Parameters<DrawnMap["cellAt"]>[0],
 ) {
@@ -293,10 +274,9 @@ function pointedCell(
   const at = cellAt(clientX - first.x, clientY - first.y, body);
   if (!at) return null;
   const { query, key } = at;
-  return { cell: cellReader(run, kind, layer, head)(query, key), box: cellBox(canvas, layout, query, key) };
+  return { cell: cellReader(shown)(query, key), box: cellBox(canvas, layout, query, key) };
 }
 
-/** Where an arrow key of the keyboard leads from a cell. */
 function cellByKey({ across, count }: MapLayout, name: string, from: Cell | null) {
   const move = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[name];
   const to = (at: number, by: number, of: number) => Math.max(0, Math.min(at + by, of - 1));
@@ -331,14 +311,12 @@ export function paddingMasked(run: DrawnRun, kind: Kind) {
   return keys.includes("P") && keys.every((token, key) => token !== "P" || isMasked(key));
 }
 
-/** The heading of a large map: which head it is, and what its rows and columns are. */
 export function mapHeading(kind: Kind, layer: number, head: number, key = "attention.axes", places = {}) {
   const axis = (i: 0 | 1, arrow: string) => word(`${t(`side.${SIDES[kind][i]}`)} ${arrow}`, SIDES[kind][i]);
   return nodes(key, { head: head + 1, layer: layer + 1, from: axis(0, "↓"), at: axis(1, "→"), ...places });
 }
 
-/** The largest weight of every row of a head, in words. */
-export function describeLargestWeights(kind: Kind, layer: number, head: number, run: DrawnRun = state.run) {
+export function describeLargestWeights({ run, kind, layer, head }: Shown) {
   const { queries, keys } = run.attention[kind];
   const largest = queries.map((from, query) => {
     const values = attentionRow(kind, layer, head, query, run);
@@ -348,15 +326,27 @@ export function describeLargestWeights(kind: Kind, layer: number, head: number, 
   return t("mistakes.map", { looks: largest.join(", ") });
 }
 
+/** The cell of a kind's maps, or of one head's, whose weight is the largest or has changed most. */
+export function largestCell({ attention }: DrawnRun, kind: Kind, of?: { layer: number; head: number }) {
+  const { heads, queries, keys, values } = attention[kind];
+  const size = queries.length * keys.length;
+  const start = of ? (of.layer * heads + of.head) * size : 0;
+  const at = start + argmax(values.slice(start, of ? start + size : undefined).map(Math.abs));
+  const [map, query, key] = [Math.floor(at / size), Math.floor((at % size) / keys.length), at % keys.length];
+  const place = { kind, layer: Math.floor(map / heads), head: map % heads };
+  return { ...place, query, from: queries[query], to: keys[key], value: values[at] };
+}
+
+/** A map without a marked row, or with one, whose text alternative is its rows' largest weights. */
+export function describedMap(shown: Shown, options: Options, query: number | null = null) {
+  const map = heatmap(shown, options);
+  map.mark(query);
+  map.element.setAttribute("aria-label", describeLargestWeights(shown));
+  return map.element;
+}
+
 /** One row of a head in words. @param output the word that the model outputs there, if it does */
-export function describeRow(
-  kind: Kind,
-  layer: number,
-  head: number,
-  query: number,
-  output: string | null,
-  run: DrawnRun = state.run,
-) {
+export function describeRow({ run, kind, layer, head }: Shown, query: number, output: string | null) {
   const { queries, keys, allowed } = run.attention[kind];
   const [from, at] = SIDES[kind];
   const weights = attentionRow(kind, layer, head, query, run);
@@ -379,10 +369,7 @@ export function describeRow(
   return joinSentences(reading, nodes(`row.${attends}`, places));
 }
 
-/**
- * A tooltip for the cell under the pointer: an element to put into the frame that `picture` stands in. `map()` is the
- * map in it, null for other drawings.
- */
+/** A tooltip for the frame around `picture`: the cell under the pointer. `map()` is null for other drawings. */
 export function cellTips(picture: Element, map: () => DrawnMap | null, signal: AbortSignal) {
   const tip = h("div", { class: "tip", hidden: true, "aria-hidden": "true" });
   const hide = () => {
@@ -407,16 +394,9 @@ export function cellTips(picture: Element, map: () => DrawnMap | null, signal: A
   for (const name of ["pointerover", "pointermove"]) picture.addEventListener(name, point);
   onCellKeys(picture, map, show);
   // A finger leaves as soon as it lifts; what it touched is read until the next touch.
-  picture.addEventListener("pointerleave", (event) => {
-    if ((event as PointerEvent).pointerType !== "touch") hide();
-  });
-  document.addEventListener(
-    "pointerdown",
-    ({ target }) => {
-      if (!picture.contains(target as Node)) hide();
-    },
-    { signal },
-  );
+  picture.addEventListener("pointerleave", (event) => (event as PointerEvent).pointerType === "touch" || hide());
+  const hideOutside = ({ target }: Event) => picture.contains(target as Node) || hide();
+  document.addEventListener("pointerdown", hideOutside, { signal });
   return tip;
 }
 

@@ -11,11 +11,7 @@ export const MAX_CANDIDATES = 8;
 export function candidate({ token, probability }: Candidate, isOutput: boolean, choose?: () => void) {
   const attributes = { title: t("translate.force"), "aria-label": t("translate.force_word", { word: token }) };
   const name = word(token, "target");
-  return h(
-    "li",
-    { class: isOutput ? "chosen" : "", "data-probability": probability },
-    choose ? button(null, name, choose, attributes) : name,
-    h("i", { style: `--share: ${probability}` }),
-    h("small", {}, formatPercent(probability)),
-  );
+  const item = { class: isOutput ? "chosen" : "", data: { probability } };
+  const bar = [h("i", { style: `--share: ${probability}` }), h("small", {}, formatPercent(probability))];
+  return h("li", item, choose ? button(null, name, choose, attributes) : name, bar);
 }

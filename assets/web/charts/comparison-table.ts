@@ -5,12 +5,10 @@ import { formatNumber, formatPercent, nodes, t } from "../state/i18n.ts";
 import { h, word } from "../ui/dom.ts";
 import { columnHeading, rowHeading } from "../ui/parts.ts";
 
-/** The two headings of a comparison: each way reads and outputs. */
 function comparisonHead() {
-  const row = (names: string[], colspan: number) => {
-    const headings = names.map((name) => columnHeading(t(`lesson.loop.${name}`), { colspan }));
-    return h("tr", {}, h("td"), headings);
-  };
+  const heading = (name: string, colspan: number) => columnHeading(t(`lesson.loop.${name}`), { colspan });
+  const row = (names: string[], colspan: number) =>
+    h("tr", {}, h("td"), ...names.map((name) => heading(name, colspan)));
   return h("thead", {}, row(["teacher", "free"], 2), row(["reads", "says", "reads", "says"], 1));
 }
 
@@ -18,7 +16,10 @@ function comparisonHead() {
 export function comparisonTable({ teacher, free, right, of, mistake: forcedAt }: TeacherForcing, isGraded = true) {
   const rows = Array.from({ length: Math.max(teacher.length, free.length) }, (_, i) => {
     const isForced = i === forcedAt;
-    const cells = [stepCells(teacher[i], null, isForced, isGraded), stepCells(free[i], teacher[i], isForced, isGraded)];
+    const cells = [
+      stepCells(teacher[i], null, isForced, isGraded),
+      stepCells(free[i], teacher[i] ?? null, isForced, isGraded),
+    ];
     return h("tr", { class: isForced ? "marked" : "" }, rowHeading(formatNumber(i + 1)), cells);
   });
   const total = (name: "teacher" | "free") =>
@@ -29,12 +30,7 @@ export function comparisonTable({ teacher, free, right, of, mistake: forcedAt }:
 }
 
 /** @param other the same step of the other way */
-function stepCells(
-  step: ForcedRow | undefined,
-  other: ForcedRow | null | undefined,
-  isForced: boolean,
-  isGraded: boolean,
-) {
+function stepCells(step: ForcedRow | undefined, other: ForcedRow | null, isForced: boolean, isGraded: boolean) {
   if (!step) return [h("td"), h("td")];
   const { read, output, wanted, probability } = step;
   const isWrong = isGraded && output !== wanted;
@@ -44,9 +40,8 @@ function stepCells(
     const instead = nodes("decoding.instead", { word: word(wanted, "target") });
     notes.push(h("small", { class: "wanted" }, instead));
   }
-  const data = { class: isWrong ? "wrong" : "", "data-output": output, "data-probability": probability };
   return [
-    h("td", { class: other && read !== other.read ? "astray" : "", "data-read": read }, word(read, "target")),
-    h("td", data, word(output, "target"), " ", notes),
+    h("td", { class: other && read !== other.read ? "astray" : "", data: { read } }, word(read, "target")),
+    h("td", { class: isWrong ? "wrong" : "", data: { output, probability } }, word(output, "target"), " ", notes),
   ];
 }

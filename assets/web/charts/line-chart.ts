@@ -11,20 +11,16 @@ import { drawPlot, type Figure, pageColours, themedLayout } from "./plotly.ts";
 type Curve = { name: string; points: Point[]; column: number; colour: string; dash?: string; hover?: string };
 /** `yaxis` as Plotly has it; `level` is a value across the chart with its name; `label` is the text alternative. */
 type ChartData = { steps: number; yaxis: object; curves: Curve[]; level?: { at: number; name: string }; label: string };
-/**
- * The curve goes from 0 to 1, as its slider, and to `top`; `marked` are places that can be shown, `place` is the one
- * that is, with its value.
- */
+/** The curve goes from 0 to 1 and to `top`; `marked` are places to show, `place` is the one shown, with its value. */
 type SparklineData = { points: Point[]; marked: number[]; top: number; place: number; value: number | null };
 
 const THUMB = 9; // px, half the slider's, whose middle does not reach its ends
 const PAUSE_MS = 250; // Plotly takes tens of milliseconds, and a training measures more often
 const MAX_UNIFORM_LOSSES = 3; // an axis of losses reaches this many times the loss of a uniform guess at most
 
-/** A chart as wide as its place and `height` px high. */
 export function lineChart(height: number, signal: AbortSignal) {
   const element = h("div", { class: "figure curves", role: "img", style: `height: ${height / 16}rem` });
-  const draw = redrawn(element, (data: ChartData) => chartFigure(data, height), signal, PAUSE_MS);
+  const draw = redrawn(element, (data: ChartData) => chartFigure(data, height), signal, { pause: PAUSE_MS });
   return {
     element,
     draw(data: ChartData) {
@@ -38,20 +34,19 @@ export function lineChart(height: number, signal: AbortSignal) {
 export function sparkline(height: number, colour: string, signal: AbortSignal) {
   const element = h("div", { "aria-hidden": "true", style: `height: ${height}px` }); // its numbers stand beside it
   const figure = (data: SparklineData) => sparklineFigure(data, height, colour);
-  return { element, draw: redrawn(element, figure, signal, 0, { staticPlot: true }) };
+  return { element, draw: redrawn(element, figure, signal, { pause: 0, staticPlot: true }) };
 }
 
 /**
  * Draws data soon, and again in another size or other colours. Where Plotly cannot be loaded nothing is drawn until the
  * next call: the numbers stand beside the chart as well.
- * @param pause between two drawings, ms @param options of Plotly
+ * @param options `pause`: ms between two drawings; the others are Plotly's
  */
 function redrawn<Data>(
   element: HTMLElement,
   figure: (data: Data) => Figure,
   signal: AbortSignal,
-  pause: number,
-  options: object = {},
+  { pause, ...options }: { pause: number; staticPlot?: boolean },
 ) {
   let data: Data | null = null;
   let isScheduled = false;
@@ -133,10 +128,7 @@ function sparklineFigure({ points, marked, top, place, value }: SparklineData, h
   };
 }
 
-/**
- * The top of an axis of a training's losses. Those far above the loss of a uniform guess leave at the top: what matters
- * is below.
- */
+/** The top of an axis of losses: those far above a uniform guess leave there, because what matters is below. */
 export function topLoss({ points, heldOut, uniform }: { points: Point[]; heldOut: Point[]; uniform: number }) {
   const most = [...points, ...heldOut].reduce((highest, [, loss]) => Math.max(highest, loss), uniform * 1.2);
   return Math.min(most, uniform * MAX_UNIFORM_LOSSES);

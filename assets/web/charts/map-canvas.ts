@@ -31,14 +31,7 @@ export const colourIndex = (value: number, difference?: number) =>
   (value < 0 ? LEVELS : 0) + Math.round(strength(value, difference));
 
 /** The colours of a theme: RGBA as `ImageData` holds them, of every level and of what is masked; and the rest as CSS. */
-type Palette = {
-  isDark: boolean;
-  levels: Uint32Array;
-  masked: number;
-  surface: string;
-  ink: string;
-  hatch: CanvasImageSource;
-};
+type Palette = ReturnType<typeof readPalette>;
 
 const palettes: Map<boolean, Palette> = new Map();
 
@@ -49,7 +42,7 @@ export function palette() {
   return known;
 }
 
-function readPalette(): Palette {
+function readPalette() {
   const probe = h("span", { hidden: true });
   document.body.append(probe);
   const resolved = (colour: string) => {
@@ -65,17 +58,12 @@ function readPalette(): Palette {
   return { isDark: isDark(), levels, masked, surface, ink, hatch: hatchTile(ground, line) };
 }
 
-/** Colours as a canvas holds them. */
 function asPixels(colours: string[]) {
   const context = contextOf(h("canvas", { width: colours.length, height: 1 }));
-  colours.forEach((colour, i) => {
-    context.fillStyle = colour;
-    context.fillRect(i, 0, 1, 1);
-  });
+  for (const [i, fillStyle] of colours.entries()) Object.assign(context, { fillStyle }).fillRect(i, 0, 1, 1);
   return new Uint32Array(context.getImageData(0, 0, colours.length, 1).data.buffer);
 }
 
-/** A tile of the hatching of masked cells. */
 function hatchTile(ground: string, line: string) {
   const side = HATCH * FINE;
   const tile = h("canvas", { width: side, height: side });
@@ -95,19 +83,10 @@ function hatchTile(ground: string, line: string) {
 const contextOf = (canvas: HTMLCanvasElement) => canvas.getContext("2d") as CanvasRenderingContext2D;
 
 /** One head's weights, row by row, and 1 where the mask is open. */
-type Grid = {
-  across: number;
-  down: number;
-  weights: ArrayLike<number>;
-  open: Uint8Array;
-  difference: number | undefined;
-};
+type Grid = { across: number; down: number; weights: ArrayLike<number>; open: Uint8Array; difference?: number };
 
-export function gridOf(
-  { heads, queries, keys, values, allowed, difference }: AttentionMaps,
-  layer: number,
-  head: number,
-): Grid {
+export function gridOf(maps: AttentionMaps, layer: number, head: number): Grid {
+  const { heads, queries, keys, values, allowed, difference } = maps;
   const [across, down, map] = [keys.length, queries.length, layer * heads + head];
   const start = map * across * down;
   const end = start + across * down;
@@ -117,10 +96,7 @@ export function gridOf(
   return { across, down, weights, open, difference: difference?.[map] };
 }
 
-/**
- * A grid in which several cells are one: the largest weight, and open where any of them is.
- * @param merged cells across and down
- */
+/** Several cells as one: the largest weight, and open where any of them is. @param merged cells across and down */
 export function mergedCells(grid: Grid, merged: number): Grid {
   if (merged === 1) return grid;
   const [across, down] = [Math.ceil(grid.across / merged), Math.ceil(grid.down / merged)];
@@ -140,7 +116,7 @@ export function mergedCells(grid: Grid, merged: number): Grid {
 
 /** The colour of every cell, row by row. @param levels of a palette @param masked the colour of a masked cell */
 export function cellColours(
-  { weights, open, difference }: { weights: ArrayLike<number>; open: ArrayLike<unknown>; difference?: number },
+  { weights, open, difference }: Pick<Grid, "weights" | "difference"> & { open: ArrayLike<unknown> },
   levels: Uint32Array,
   masked: number,
 ) {
@@ -269,34 +245,31 @@ export function thumbnail(kind: Kind, layer: number, head: number, run: DrawnRun
   const most = Math.max(queries.length, keys.length);
   const cell = most > MANY ? MANY / most / FINE : most > FEW ? 2 : 8; // px
   const box = { x: 0, y: 0, width: keys.length * cell, height: queries.length * cell };
-  const { canvas } = paintedCanvas(box.width, box.height, (context) =>
-    paintMap(context, { run, kind, layer, head }, box),
-  );
+  const paint = (context: CanvasRenderingContext2D) => paintMap(context, { run, kind, layer, head }, box);
+  const { canvas } = paintedCanvas(box.width, box.height, paint);
   canvas.setAttribute("aria-hidden", "true");
   return canvas;
 }
 
+/** `weights` of a word in every map, and where the mask is `open`; `count`: words of the word's axis. */
+type Weights = { weights: number[][]; open: boolean[]; count: number };
+
 /**
  * Show in small maps what each head attends to from a word, or from where it is attended to: a strip of these weights,
  * while one style, which all maps inherit, veils the rest of them. Of no word (null), the whole maps.
- * @param shown `weights` of every map, and where the mask is `open`; `count`: words of the word's axis
  */
-export function pointInMaps(
-  grid: HTMLElement,
-  maps: Element[],
-  word: Word | null,
-  { weights, open, count }: { weights: number[][]; open: boolean[]; count: number },
-) {
+export function pointInMaps(grid: HTMLElement, maps: Element[], word: Word | null, theirs: Weights) {
+  const { weights, open, count } = theirs;
   grid.classList.toggle("pointed", word !== null);
-  maps.forEach((map, i) => {
-    const strip =
-      map.querySelector<HTMLCanvasElement>(".strip") ?? h("canvas", { class: "strip", "aria-hidden": "true" });
+  for (const [i, map] of maps.entries()) {
+    const known = map.querySelector<HTMLCanvasElement>(".strip");
+    const strip = known ?? h("canvas", { class: "strip", "aria-hidden": "true" });
     strip.hidden = !word;
-    if (!word) return;
+    if (!word) continue;
     Object.assign(strip, { width: open.length, height: 1 });
     putColours(strip, cellColours({ weights: weights[i], open }, palette().levels, palette().masked));
     map.append(strip);
-  });
+  }
   if (!word) return;
   grid.style.setProperty("--way", word.axis === "query" ? "to bottom" : "to right");
   grid.style.setProperty("--from", `${(100 * word.index) / count}%`);

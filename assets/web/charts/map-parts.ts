@@ -5,6 +5,7 @@ import { t } from "../state/i18n.ts";
 import { attentionRow, attentionWeight, goldLink, state } from "../state/state.ts";
 import { isSpecial, svg, textWidth } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
+import type { Shown } from "./map-canvas.ts";
 
 /** A cell of a map: whose tokens it joins, whether the mask is open there, and how the gold alignment links them. */
 export type Cell = {
@@ -23,18 +24,14 @@ export type DrawnMap = {
   element: HTMLElement | SVGElement;
   /** Another head of the same kind and run: only what the cells say changes. */
   paint: (layer: number, head: number) => void;
-  /** Mark a row, or none (null). */
-  mark: (query: number | null) => void;
+  mark: (query: number | null) => void; // mark a row, or none (null)
   /** The cell that an event happened to, and where it is in the window. */
   cellAt: (event: Pick<MouseEvent, "target" | "clientX" | "clientY">) => { cell: Cell; box: DOMRect } | null;
   /** Scroll the place of a long sentence's map, so that a cell is in sight beside its words. */
   reveal: (query: number, key: number) => void;
   /** Whether the cells of a long sentence's map can still be enlarged; null for another map. */
   zoomRange: { canGrow: boolean } | null;
-  /**
-   * Where in the window the cell is that an arrow key leads to from another one (null: from the first); of a long
-   * sentence.
-   */
+  /** Where in the window the cell is that an arrow key leads to from another one, or at first (null). */
   cellByKey: (key: string, from: Cell | null) => { target: Element; clientX: number; clientY: number } | null;
 };
 
@@ -47,10 +44,7 @@ export const NARROW = 480; // px a map: in less, what a row predicts stands belo
 export const FIT_FROM = 15; // words of an axis from which a drawing fits its place, however small its parts are
 export const MANY_CELLS = 400; // from which a map is that of a long sentence
 
-/**
- * The text colour with a contrast of at least 4.5 : 1 on this share of a hue: black on faint and half in the light
- * theme, on half and full in the dark one.
- */
+/** The text colour with a contrast of at least 4.5 : 1 on this share of a hue, in both themes. */
 export function contrastClass(share: number, negative: boolean) {
   const [half, full] = negative ? [72.5, 84] : [61, 78.2];
   return share > full ? "full" : share > half ? "half" : "faint";
@@ -60,13 +54,7 @@ export function contrastClass(share: number, negative: boolean) {
 export const formatWeight = (value: number, difference?: number) =>
   (difference && value > 0.005 ? "+" : "") + fixed(value, 2);
 
-/** Reads a head's map cell by cell. */
-export function cellReader(
-  run: DrawnRun,
-  kind: Kind,
-  layer: number,
-  head: number,
-): (query: number, key: number) => Cell {
+export function cellReader({ run, kind, layer, head }: Shown): (query: number, key: number) => Cell {
   const { heads, queries, keys, values, allowed, difference } = run.attention[kind];
   const map = layer * heads + head;
   const start = map * queries.length * keys.length;
@@ -79,10 +67,9 @@ export function cellReader(
   };
 }
 
-/** Visit every cell of a head's map, row by row. */
-export function forEachCell(run: DrawnRun, kind: Kind, layer: number, head: number, visit: (cell: Cell) => void) {
-  const { queries, keys } = run.attention[kind];
-  const read = cellReader(run, kind, layer, head);
+export function forEachCell(shown: Shown, visit: (cell: Cell) => void) {
+  const { queries, keys } = shown.run.attention[shown.kind];
+  const read = cellReader(shown);
   for (let query = 0; query < queries.length; query++)
     for (let key = 0; key < keys.length; key++) visit(read(query, key));
 }
@@ -91,12 +78,9 @@ export const describeCell = ({ from, to, open, value, difference }: Cell) =>
   `${from} → ${to}: ${open ? formatWeight(value, difference) : t("masked")}`;
 
 /** A token on an axis, in its side's colour; `anchor` is where x lies. Special tokens are outlined. */
-export function label(
-  token: string,
-  side: Side,
-  { x, y, anchor, size }: { x: number; y: number; anchor: "start" | "middle" | "end"; size: number },
-  attributes = {},
-) {
+type Place = { x: number; y: number; anchor: "start" | "middle" | "end"; size: number };
+
+export function label(token: string, side: Side, { x, y, anchor, size }: Place, attributes = {}) {
   const style = `font-size: ${size}px`;
   const text = svg("text", { x, y, "text-anchor": anchor, class: `label ${side}`, style }, token);
   if (!isSpecial(token)) return svg("g", attributes, text);
@@ -106,20 +90,13 @@ export function label(
   return svg("g", attributes, svg("rect", { ...box, class: `outline ${side}` }), text);
 }
 
-/** The widest of these labels, px. */
 export const widest = (tokens: string[], size: number) => Math.max(...tokens.map((token) => textWidth(token, size)));
 
-/**
- * The output of each row of a map: a row of the decoder reads one word and predicts the next. The encoder's predict
- * nothing, nor does a difference of two runs whose outputs differ there.
- */
+/** What each row predicts: of the encoder nothing, nor of a difference of two runs whose outputs differ there. */
 export const predictions = (kind: Kind, { attention, output }: DrawnRun): (string | undefined)[] =>
   attention[kind].queries.map((_, i) => (kind === "encoder" ? undefined : output[i]));
 
-/**
- * The lines of rows' labels: what each row reads and, where it is known, what it predicts.
- * @param isNarrow in two lines
- */
+/** The lines of rows' labels: what each reads and, where it is known, predicts. @param isNarrow in two lines */
 const labelTexts = (queries: string[], predicted: (string | undefined)[], isNarrow: boolean) =>
   queries.flatMap((read, i) => {
     const output = predicted[i];
@@ -135,27 +112,20 @@ export function shownWords(run: DrawnRun, kind: Kind, isLong: boolean, isNarrow:
   return { queries, keys, predicted, names: labelTexts(queries, predicted, isNarrow) };
 }
 
-/**
- * The words of a row, that end at x: what it reads and, where it is known, what it predicts.
- * @param isNarrow in two lines
- */
+/** The words of a row, which end at x: what it reads and, if known, predicts. @param isNarrow in two lines */
 export function rowLabel(
   read: string,
   output: string | undefined,
   side: Side,
-  place: { x: number; y: number; anchor: "end"; size: number },
+  place: Place & { anchor: "end" },
   isNarrow: boolean,
   attributes = {},
 ) {
   if (!output) return label(read, side, place, attributes);
   const { x, y, size } = place;
   const arrow = isNarrow ? ARROW.trimStart() : ARROW;
-  const text = { "text-anchor": "end", style: `font-size: ${size}px` };
-  const second = svg(
-    "text",
-    { x, y: isNarrow ? y + 0.6 * size : y, class: `label ${side} output`, ...text },
-    arrow + output,
-  );
+  const text = { class: `label ${side} output`, "text-anchor": "end", style: `font-size: ${size}px` };
+  const second = svg("text", { x, y: isNarrow ? y + 0.6 * size : y, ...text }, arrow + output);
   const first = isNarrow
     ? { ...place, y: y - 0.6 * size }
     : { ...place, x: x - textWidth(arrow + output, size) - (isSpecial(read) ? 5 : 0) };
@@ -170,10 +140,7 @@ export function shortened(token: string) {
   return letters.length > MAX_LETTERS ? `${letters.slice(0, MAX_LETTERS - 1).join("")}…` : token;
 }
 
-/**
- * Which labels of an axis have room: those of `first`, and at even distances all that touch none of them.
- * @param pitch px between two labels @param least px that two need @param first the most wanted first
- */
+/** Which labels have room, px `pitch` apart where they need `least`: `first` in its order, and others evenly. */
 export function spacedLabels(count: number, pitch: number, least: number, first: number[] = []) {
   const apart = Math.max(1, Math.ceil(least / pitch));
   const placed: Set<number> = new Set();
@@ -187,10 +154,7 @@ export function spacedLabels(count: number, pitch: number, least: number, first:
   return placed;
 }
 
-/**
- * Without labels that one of `first` covers: at the edges of a map, labels stand closer than their rows.
- * @param first the most important one first @param middle of a label, px @param size px
- */
+/** Without labels that one of `first` covers, the most important first. @param middle of a label, px @param size px */
 export function uncovered(seen: Iterable<number>, first: number[], middle: (i: number) => number, size: number) {
   const covers = (one: number, i: number) => Math.abs(middle(one) - middle(i)) < size;
   const kept = new Set(seen);
@@ -198,10 +162,7 @@ export function uncovered(seen: Iterable<number>, first: number[], middle: (i: n
   return kept;
 }
 
-/**
- * Where a place that shows `size` px from `now` on scrolls, so that the px from `start` to `end` are in sight: nowhere
- * if they are, else to their middle. The first `inset` px are covered by labels.
- */
+/** Where a place scrolls to show the px from `start` to `end`: nowhere if it does; `inset` px of it are covered. */
 export function scrolledTo(
   { now, size, inset }: { now: number; size: number; inset: number },
   start: number,

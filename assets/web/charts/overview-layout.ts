@@ -58,7 +58,6 @@ function below(sizes: Sizes) {
   return bar + between + EDGE;
 }
 
-/** Sizes in another type. */
 function inType(sizes: Sizes, type: number): Sizes {
   const scaled = (px: number) => (px * type) / sizes.type;
   const words = { source: sizes.words.source.map(scaled), target: sizes.words.target.map(scaled) };
@@ -66,7 +65,6 @@ function inType(sizes: Sizes, type: number): Sizes {
   return { ...sizes, words, caption, type, answerType: sizes.type };
 }
 
-/** Lengths in px. */
 const lengths = ({ type, isTight }: Sizes) => ({
   gap: 4 * type,
   pad: (isTight ? 2 : 6) * type,
@@ -82,7 +80,6 @@ const lengths = ({ type, isTight }: Sizes) => ({
   arrow: (isTight ? 6 : 14) * type,
 });
 
-/** The layers of a stack that are folded, if any. */
 export const foldedLayers = (layers: number, isUnfolded: boolean) =>
   layers > MAX_LAYERS && !isUnfolded ? { from: KEPT, to: layers - KEPT - 1 } : null;
 
@@ -91,9 +88,8 @@ function wide(sizes: Sizes) {
   const out = Math.min(260 * answerType, Math.max(184 * answerType, 0.18 * width));
   const [bus, margin] = [44 * type, 36 * type];
   const column = (width - out - bus - margin) / 2;
-  const lines = Math.max(
-    ...Object.values(words).map((each) => drawTokens(each, { x: 0, y: 0, width: column }, sizes).box.height),
-  );
+  const origin = { x: 0, y: 0, width: column };
+  const lines = Math.max(...Object.values(words).map((each) => drawTokens(each, origin, sizes).box.height));
   const place = { y: 0, width: column, lines };
   const decoder = largest((side, isCompact) => {
     const drawn = drawColumn("decoder", sizes, { ...place, x: column + bus, side, isCompact });
@@ -110,11 +106,8 @@ function wide(sizes: Sizes) {
   const memory = memoryBox(encoder, sizes);
   const busX = column + bus * 0.4;
   const bottom = Math.max(foot(decoder), memory.y + memory.height);
-  const output = outputBoxes(
-    { x: width - out, y: decoder.tokens.box.y, width: out },
-    { ...sizes, type: answerType },
-    true,
-  );
+  const beside = { x: width - out, y: decoder.tokens.box.y, width: out };
+  const output = outputBoxes(beside, { ...sizes, type: answerType }, true);
   const height = Math.max(bottom, output.linear.y + output.linear.height) + between + EDGE;
   return { isWide: true, width, height, type, name, encoder, decoder, memory, busX, output };
 }
@@ -150,25 +143,19 @@ function leastSide({ type, words, isTight }: Sizes) {
 
 const foot = ({ stream }: Column) => stream.bottom;
 
-/**
- * One stack, from its tokens down. The decoder is the encoder's mirror image: its stream runs on the right, so that the
- * encoder's output comes to its sublayers from the left.
- * @param place `side`: px of a map; `lines`: px of the tokens; `isCompact`: the maps give way to the names beside them;
- * `heights`: px that layers have at least
- */
-function drawColumn(
-  stack: Stack,
-  sizes: Sizes,
-  {
-    x,
-    y,
-    width,
-    side,
-    lines = 0,
-    isCompact,
-    heights = [],
-  }: { x: number; y: number; width: number; side: number; lines?: number; isCompact?: boolean; heights?: number[] },
-) {
+type ColumnPlace = {
+  x: number;
+  y: number;
+  width: number;
+  side: number; // px of a map
+  lines?: number; // px of the tokens
+  isCompact?: boolean; // the maps give way to the names beside them
+  heights?: number[]; // px that layers have at least
+};
+
+/** One stack, from its tokens down; the decoder mirrored, so that the encoder's output comes from the left. */
+function drawColumn(stack: Stack, sizes: Sizes, place: ColumnPlace) {
+  const { x, y, width, side, lines = 0, isCompact, heights = [] } = place;
   const { type, layers: counts, isUnfolded } = sizes;
   const { pad, between, label, branch, bar, title, arrow, gap } = lengths(sizes);
   const isMirrored = stack === "decoder";

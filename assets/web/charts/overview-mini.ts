@@ -14,7 +14,6 @@ const LEFT: Record<Stack, number> = { encoder: 0, decoder: 44 };
 const OUTPUT = { x: 86, y: 9, width: 14, height: 16 };
 const [INPUTS, TOP] = [4, 9]; // height of what a stack reads, and where its layers begin
 
-/** A button with the small picture. */
 export function hereButton() {
   const [ground, lit, lines] = ["ground", "lit", "lines"].map((name) => svg("path", { class: name }));
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, lines, ground, lit);
@@ -52,35 +51,22 @@ const allBoxes = () => [
   OUTPUT,
 ];
 
-/** The boxes of a place in the small picture. */
 function boxesOf(place: Place): Box[] {
-  switch (place.what) {
-    case "whole":
-      return allBoxes();
-    case "candidates":
-      return [OUTPUT];
-    case "memory":
-      return [layerBox("encoder", state.run.attention.encoder.layers - 1)];
-    case "stack":
-      return layersOf(place.stack);
-    case "positions":
-    case "tokens":
-      return [inputBox(place.stack)];
-    case "layer":
-      return [layerBox(place.stack, place.layer)];
-    case "ffn": {
-      const box = layerBox(place.stack, place.layer);
-      return [{ ...box, x: box.x + 0.8 * box.width, width: 0.2 * box.width }];
-    }
-    case "sublayer":
-      return [sublayerBox(place.kind, place.layer)];
-    case "head": {
-      const { heads } = state.run.attention[place.kind];
-      const box = sublayerBox(place.kind, place.layer);
-      const width = Math.max(3, box.width / heads);
-      return [{ ...box, x: Math.min(box.x + (place.head * box.width) / heads, box.x + box.width - width), width }];
-    }
+  const { attention } = state.run;
+  if ("kind" in place) {
+    const box = sublayerBox(place.kind, place.layer);
+    if (place.what === "sublayer") return [box];
+    const { heads } = attention[place.kind];
+    const width = Math.max(3, box.width / heads);
+    return [{ ...box, x: Math.min(box.x + (place.head * box.width) / heads, box.x + box.width - width), width }];
   }
+  if ("layer" in place) {
+    const box = layerBox(place.stack, place.layer);
+    return [place.what === "ffn" ? { ...box, x: box.x + 0.8 * box.width, width: 0.2 * box.width } : box];
+  }
+  if ("stack" in place) return place.what === "stack" ? layersOf(place.stack) : [inputBox(place.stack)];
+  if (place.what === "memory") return [layerBox("encoder", attention.encoder.layers - 1)];
+  return place.what === "candidates" ? [OUTPUT] : allBoxes();
 }
 
 /** In a layer its sublayers stand side by side here, self-attention first. */

@@ -12,10 +12,8 @@ export type Place =
   | { what: "positions" | "tokens" | "stack"; stack: Stack }
   | { what: "memory" | "candidates" | "whole" };
 
-/** One name for each place. */
 export const placeKey = (place: Place) => Object.values(place).join(".");
 
-/** A place in words. */
 export function placeName(place: Place) {
   if (place.what === "head") return t(`overview.head.${place.kind}`, { layer: place.layer + 1, head: place.head + 1 });
   if (place.what === "sublayer") return t(`overview.sublayer.${place.kind}`, { layer: place.layer + 1 });
@@ -94,7 +92,6 @@ const head = (kind: Kind): Place => ({
 
 const sublayer = (kind: Kind): Place => ({ what: "sublayer", kind, layer: layerOf(kind) });
 
-/** Where the visitor is. */
 export function currentPlace(): Place {
   const { tab, stack, kind, stop } = state;
   if (tab === "lesson") return STOP_PLACES[LESSON_STOPS[stop]]();

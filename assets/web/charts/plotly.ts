@@ -4,7 +4,6 @@ import { schema } from "../api/schema.ts";
 import { hasText, t } from "../state/i18n.ts";
 import { h, typeScale } from "../ui/dom.ts";
 
-/** A figure as Plotly has it. */
 export type Figure = { data: any[]; layout: any };
 /** An element that Plotly has drawn into, once it has `data`. */
 export type Plot = HTMLElement & { data?: unknown[]; on?: any };
@@ -31,13 +30,11 @@ export async function drawPlot(element: Plot, figure: () => Figure, options = {}
   await plotly.react(element, data, layout, { displayModeBar: false, ...options });
 }
 
-/** Lines across a plot. */
 export const markPlot = async (element: Plot, shapes: object[]) => (await loadPlotly()).relayout(element, { shapes });
 
 /** Plotly minds the window's size alone, and not at all while its tab is hidden. */
 export const resizePlot = async (element: Plot) => (await loadPlotly()).Plots.resize(element);
 
-/** The page's present colours, by the names of their variables. */
 export function pageColours(): Record<string, string> {
   const style = getComputedStyle(document.body);
   const names = ["ink", "muted", "line", "surface", "accent", "negative", "source", "target"];

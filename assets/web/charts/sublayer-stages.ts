@@ -74,21 +74,16 @@ function variants(stage: Stage, view: SublayerView) {
 }
 
 /** A formula in the notation of ui/formula.ts, and the shapes on the way through it. */
-export const formulaRow = (text: string, shapes: Child) =>
-  h(
-    "div",
-    { class: "formula-row" },
-    h("p", { class: "formula", lang: "zxx" }, formulas(text)),
-    h("p", { class: "shape" }, shapes),
-  );
+export function formulaRow(text: string, shapes: Child) {
+  const formula = h("p", { class: "formula", lang: "zxx" }, formulas(text));
+  return h("div", { class: "formula-row" }, formula, h("p", { class: "shape" }, shapes));
+}
 
-/** The formula and the shapes of a stage. */
 export function stageHeadline(stage: Stage, view: SublayerView) {
   const count = view.data.queries.length;
   return formulaRow(stageFormula(stage, view), `${t("inside.of_queries", { count })} ${stageShapes(stage, view.data)}`);
 }
 
-/** The formula of a stage, as this run computed it. */
 function stageFormula(stage: Stage, view: SublayerView) {
   const name = variants(stage, view).find((each) => each in FORMULAS) as string;
   const { model } = view.run;
@@ -96,10 +91,8 @@ function stageFormula(stage: Stage, view: SublayerView) {
   return FORMULAS[name].replace("max(0, ", unit) + (name === "scores_heated" ? temperatureIn(view) : "");
 }
 
-/** The figure of a stage. */
 export const stageFigure = (stage: Stage, view: SublayerView) => [FIGURES[stage](view)].flat(2);
 
-/** One stage as a section. */
 export const stageSection = (stage: Stage, view: SublayerView) =>
   h("section", { class: "stage", id: `stage-${stage}` }, stageContent(stage, view));
 
@@ -122,7 +115,6 @@ export function stageContent(stage: Stage, view: SublayerView, isDrawn: boolean 
   ];
 }
 
-/** Further texts of a stage. */
 function furtherTexts(stage: Stage, view: SublayerView): string[] {
   if (stage === "scores") return view.data.allowed[view.query].includes(true) ? [] : ["inside.scores.closed"];
   if (stage === "concat") return anyHeadIsAblated(view) ? ["inside.concat.ablated"] : [];
@@ -164,14 +156,11 @@ function stageShapes(stage: Stage, { arrays, head_dim: d, keys }: Sublayer) {
 // ---- figures ----
 
 /** Strips whose cells explain themselves. */
-const strips = (view: SublayerView, rows: Row[], options: StripOptions = {}) =>
-  fluidPicture(
-    (width) => vectorStrips(rows, { width, choose: (name, i) => view.explain(view, name, i), ...options }),
-    view.signal,
-    view.width,
-  );
+function strips(view: SublayerView, rows: Row[], options: StripOptions = {}) {
+  const choose = (name: string, i: number) => view.explain(view, name, i);
+  return fluidPicture((width) => vectorStrips(rows, { width, choose, ...options }), view.signal, view.width);
+}
 
-/** One strip below its title. */
 const titledStrips = (view: SublayerView, title: string, rows: Row[], options: StripOptions = {}) => [
   h("h4", {}, title),
   strips(view, rows, { label: title, ...options }),
@@ -216,15 +205,16 @@ function drawProjections(view: SublayerView) {
   const { data, head, query } = view;
   const token = { label: data.queries[query], side: data.from };
   const largest = (name: "k" | "v") => Math.max(...data.at(name, head).map(Math.abs));
+  const row = (name: string, j: number) => ({
+    ...keyLabel(data, j),
+    name: `${name}:${j}`,
+    values: data.at(name, head, j),
+  });
   const rows = (name: "k" | "v", title: string) =>
-    foldable(view, name, (shown) =>
-      titledStrips(
-        view,
-        title,
-        shown.map((j) => ({ ...keyLabel(data, j), name: `${name}:${j}`, values: data.at(name, head, j) })),
-        { largest: largest(name) },
-      ),
-    );
+    foldable(view, name, (shown) => {
+      const drawn = shown.map((j) => row(name, j));
+      return titledStrips(view, title, drawn, { largest: largest(name) });
+    });
   return [
     titledStrips(view, t("inside.reads", textPlaces(view)), [{ ...token, name: "x", values: data.at("x", query) }]),
     titledStrips(view, t("inside.query"), [{ ...token, name: "q", values: data.at("q", head, query) }]),
@@ -233,19 +223,14 @@ function drawProjections(view: SublayerView) {
   ];
 }
 
-/** The label of a key's row. */
 const keyLabel = ({ keys, to }: Sublayer, key: number) => ({ label: keyName(keys, key), side: to });
 
-/** The table of a query's scores, a row a key. */
 function drawScores(view: SublayerView) {
   const { data, head, query } = view;
   const q = data.at("q", head, query);
   const dots = data.keys.map((_, j) => dot(q, data.at("k", head, j)));
-  const [scores, weights, open] = [
-    data.at("scores", head, query),
-    data.at("weights", head, query),
-    data.allowed[query],
-  ];
+  const [scores, weights] = [data.at("scores", head, query), data.at("weights", head, query)];
+  const open = data.allowed[query];
   const temperature = temperatureIn(view);
   const shown = attentionColumns(dots, data.head_dim * temperature ** 2, scores, open, weights);
   const columns = view.columns ?? ["dot", "scaled", "mask", "softmax"];
@@ -267,11 +252,8 @@ function drawScores(view: SublayerView) {
   /** The sum of what is folded, of the digits that are shown. */
   const restRow = (rest: number[]) => {
     const digits = shown.weights[0].split(".")[1]?.length ?? 0;
-    const share = fixed(
-      rest.reduce((sum, j) => sum + Number(shown.weights[j]), 0),
-      digits,
-    );
-    const row = columns.map((column) => h("td", {}, column === "softmax" ? share : null));
+    const share = rest.reduce((sum, j) => sum + Number(shown.weights[j]), 0);
+    const row = columns.map((column) => h("td", {}, column === "softmax" ? fixed(share, digits) : null));
     return h("tr", { class: "rest" }, rowHeading(t("inside.more", { count: rest.length })), row);
   };
   const foot = () => {
@@ -284,13 +266,12 @@ function drawScores(view: SublayerView) {
   });
 }
 
-function scoreCell(view: SublayerView, name: string, key: number, text: string, exact: number) {
-  const data = { "data-name": name, "data-index": key, "data-value": exact };
+function scoreCell(view: SublayerView, name: string, index: number, text: string, value: number) {
   const explain = ({ currentTarget }: MouseEvent) => {
     chooseCell(currentTarget as Element);
-    view.explain(view, name, key);
+    view.explain(view, name, index);
   };
-  return h("td", {}, button("cell", text, explain, data));
+  return h("td", {}, button("cell", text, explain, { data: { name, index, value } }));
 }
 
 function drawValues(view: SublayerView) {
@@ -304,8 +285,8 @@ function drawValues(view: SublayerView) {
   const drawParts = (shown: number[], rest: number[]) => {
     const parts: Row[] = shown.map((j) => ({ ...keyLabel(data, j), name: `part:${j}`, values: part(j) }));
     if (rest.length) {
-      const label = t("inside.more", { count: rest.length });
-      parts.push({ label, name: "rest", values: output.map((_, i) => rest.reduce((all, j) => all + part(j)[i], 0)) });
+      const values = output.map((_, i) => rest.reduce((all, j) => all + part(j)[i], 0));
+      parts.push({ label: t("inside.more", { count: rest.length }), name: "rest", values });
     }
     const columns = parts.map((row) => Array.from(row.values));
     const digits = isSilent ? 2 : commonDigits(columns, output);
@@ -332,14 +313,12 @@ function drawFeedForward(view: SublayerView) {
   const { data, query } = view;
   const hidden = data.at("ff_hidden", query);
   const firing = hidden.filter((value) => value > 0).length;
+  const fold = view.fold ?? data.arrays.x.shape[1];
   const isRelu = view.run.model.activation === "relu";
   const places = { count: firing, of: hidden.length, share: formatPercent(firing / hidden.length) };
   return [
     h("p", { class: "fact", "data-firing": firing }, nodes(isRelu ? "inside.firing" : "inside.firing.smooth", places)),
-    strips(view, [{ name: "hidden", values: hidden }], {
-      label: t("inside.hidden"),
-      fold: view.fold ?? data.arrays.x.shape[1],
-    }),
+    strips(view, [{ name: "hidden", values: hidden }], { label: t("inside.hidden"), fold }),
     titledStrips(view, t("inside.ff_output"), [{ name: "ff_output", values: data.at("ff_output", query) }]),
   ];
 }
@@ -362,23 +341,17 @@ function drawResidual(view: SublayerView, part: Part) {
 }
 
 /** Mean and variance before the norm, after it, and without its gain and bias. */
-function normFacts(data: Sublayer, query: number, part: Part) {
-  const input = data.at(`${part}norm_input`, query);
-  const output = data.at(`${part}norm`, query);
-  const bare = input.map((value) => (value - mean(input)) / Math.sqrt(variance(input) + data.eps));
-  const values = {
-    "data-mean": mean(input),
-    "data-variance": variance(input),
-    "data-after": mean(output),
-    "data-kept": variance(output),
-  };
+function normFacts({ at, eps }: Sublayer, query: number, part: Part) {
+  const [input, output] = [at(`${part}norm_input`, query), at(`${part}norm`, query)];
+  const bare = input.map((value) => (value - mean(input)) / Math.sqrt(variance(input) + eps));
+  const data = { mean: mean(input), variance: variance(input), after: mean(output), kept: variance(output) };
   const places = {
-    before: fixed(mean(input), 2),
-    spread: fixed(variance(input), 2),
-    after: fixed(mean(output), 2),
-    kept: fixed(variance(output), 2),
+    before: fixed(data.mean, 2),
+    spread: fixed(data.variance, 2),
+    after: fixed(data.after, 2),
+    kept: fixed(data.kept, 2),
     bare_mean: fixed(mean(bare), 2),
     bare_variance: fixed(variance(bare), 2),
   };
-  return h("p", { class: "fact", ...values }, nodes("inside.norm", places));
+  return h("p", { class: "fact", data }, nodes("inside.norm", places));
 }

@@ -28,18 +28,14 @@ export type SublayerView = {
 /** Which residual connection: "" around the attention, "ff_" around the feed-forward network. */
 export type Part = "" | "ff_";
 
-/** Whether this head is ablated. */
 export const headIsAblated = ({ run, kind, layer, head }: SublayerView) => isAblated(kind, layer, head, run.changes);
 
-/** Whether any head of this layer is. */
 export const anyHeadIsAblated = (view: SublayerView) =>
   Array.from({ length: headCount(view) }, (_, head) => headIsAblated({ ...view, head })).includes(true);
 
 export const headCount = ({ data }: SublayerView) => data.arrays.q.shape[0];
 
-/**
- * What the scores were divided by, besides √d: a product of two numbers of four digits, without what binary adds to it.
- */
+/** What the scores were divided by, besides √d: without what binary adds to a product of two decimals. */
 export const temperatureIn = ({ run, kind }: SublayerView) => Number(temperatureOf(kind, run.changes).toFixed(8));
 
 /** Whether the stream that a sublayer is added to was dropped. */
@@ -50,13 +46,11 @@ export function residualIsDropped({ run, kind, layer }: SublayerView, part: Part
 }
 
 const ACTIVATIONS = { relu: "ReLU", gelu: "GELU", silu: "SiLU" };
-/** The name of a network's activation. */
 export const activationName = ({ activation }: { activation: keyof typeof ACTIVATIONS }) => ACTIVATIONS[activation];
 
 const FLOORS = { relu: 0, gelu: -0.17, silu: -0.28 };
 /** The lower bound of a network's activation, with two digits. */
 export const activationFloor = ({ activation }: { activation: keyof typeof FLOORS }) => fixed(FLOORS[activation], 2);
 
-/** All heads' outputs of one query, side by side. */
 export const concatenated = ({ data, query }: SublayerView) =>
   Array.from({ length: data.arrays.head_output.shape[0] }, (_, head) => data.at("head_output", head, query)).flat();

@@ -65,12 +65,7 @@ function stripLayout(rows: Row[], width: number, { labels = [], fold = Infinity,
   const pitch = (isPresenting() ? ROW_IN_A_ROOM : ROW) * typeScale();
   const fits = ({ digits = 2 }: Row) => digits !== null && cell >= (NUMBERS_FROM + DIGIT * (digits - 2)) * typeScale();
   return {
-    size,
-    left,
-    across,
-    cell,
-    lines,
-    pitch,
+    ...{ size, left, across, cell, lines, pitch },
     gap: cell > 8 ? 1.5 : 0,
     largest: largest ?? Math.max(...rows.flatMap((row) => Array.from(row.values, Math.abs))),
     hasNumbers: rows.every(fits),
@@ -84,16 +79,10 @@ export function vectorStrips(rows: Row[], { width, ...options }: StripOptions & 
   const { choose, label, mark } = options;
   const layout = stripLayout(rows, width, options);
   const { left, cell, lines, pitch } = layout;
-  const picture = svg("svg", {
-    viewBox: `0 0 ${layout.width} ${layout.height}`,
-    width: layout.width,
-    height: layout.height,
-    class: "strips",
-    role: "group",
-    tabindex: choose ? 0 : null,
-    "aria-label": describeStrips(label, rows),
-  });
-  rows.forEach((row, r) => {
+  const size = { viewBox: `0 0 ${layout.width} ${layout.height}`, width: layout.width, height: layout.height };
+  const attributes = { class: "strips", role: "group", tabindex: choose ? 0 : null };
+  const picture = svg("svg", { ...size, ...attributes, "aria-label": describeStrips(label, rows) });
+  for (const [r, row] of rows.entries()) {
     const y = r * lines * pitch + 1;
     picture.append(...rowLabel(row, y, layout), ...rowCells(row, y, layout));
     if (mark) {
@@ -101,7 +90,7 @@ export function vectorStrips(rows: Row[], { width, ...options }: StripOptions & 
       const frame = { x: left + from * cell - 1, y: y - 1, width: (to - from) * cell, height: pitch - 1, rx: 4 };
       picture.append(svg("rect", { ...frame, class: "part" }));
     }
-  });
+  }
   picture.addEventListener("pointerover", nameCell);
   if (choose) makeSelectable(picture, choose, rows.length, layout);
   return picture;
@@ -117,16 +106,13 @@ function rowLabel({ label, side }: Row, y: number, { left, pitch, size }: Return
   return [text, svg("rect", { ...box, class: `outline ${side}` })];
 }
 
-function rowCells(
-  { name, values, digits }: Row,
-  y: number,
-  { left, across, cell, lines, pitch, gap, largest, hasNumbers }: ReturnType<typeof stripLayout>,
-) {
+function rowCells({ name, values, digits }: Row, y: number, layout: ReturnType<typeof stripLayout>) {
+  const { left, across, cell, lines, pitch, gap, largest, hasNumbers } = layout;
   return Array.from(values).flatMap((value, i) => {
     const at = { x: left + (i % across) * cell, y: y + Math.floor(i / across) * pitch };
     const box = { ...at, width: cell - gap, height: pitch - (lines > 1 ? gap : 3), rx: gap ? 3 : 0 };
-    const data = { "data-name": name, "data-index": i, "data-value": value };
-    const rect = svg("rect", { ...box, ...data, class: "cell", style: colour(value, largest) });
+    const data = { name, index: i, value };
+    const rect = svg("rect", { ...box, data, class: "cell", style: colour(value, largest) });
     if (!hasNumbers) return [rect];
     const middle = { x: at.x + (cell - gap) / 2, y: at.y + (pitch - 3) / 2 };
     const type = `value ${contrastClass(strength(value, largest), value < 0)}`;
@@ -151,7 +137,7 @@ function makeSelectable(
   picture: SVGSVGElement,
   choose: (name: string, index: number) => void,
   rows: number,
-  { across, cell: size, left }: { across: number; cell: number; left: number },
+  { across, cell: size, left }: ReturnType<typeof stripLayout>,
 ) {
   picture.classList.add("choosable");
   const cells = [...picture.querySelectorAll<SVGElement>(".cell")];
@@ -189,10 +175,7 @@ function makeSelectable(
   });
 }
 
-/**
- * A picture that grows with its place: `draw(width)` is called again when there is another width.
- * @param width px of the place, where it is known: the picture is then there at once
- */
+/** Drawn again when its place has another width. @param width px of the place, if known: then it is there at once */
 export function fluidPicture(draw: (width: number) => Element, signal?: AbortSignal, width: number = 0) {
   const place = h("div", { class: "fluid" }, width ? draw(width) : null);
   let drawn = width;

@@ -1,33 +1,33 @@
 // One head's attention map as a table, tinted like the picture of it.
 
-import type { Kind, Side } from "../api/types.ts";
+import type { Side } from "../api/types.ts";
 import { t } from "../state/i18n.ts";
-import { state } from "../state/state.ts";
+import { SIDES } from "../state/state.ts";
 import { h, word } from "../ui/dom.ts";
 import { columnHeading, rowHeading, table } from "../ui/parts.ts";
-import { strength } from "./map-canvas.ts";
+import { type Shown, strength } from "./map-canvas.ts";
 import { ARROW, type Cell, cellReader, contrastClass, MANY_CELLS, predictions, shortened } from "./map-parts.ts";
 
-export function weightTable(kind: Kind, layer: number, head: number, { sides }: { sides: [Side, Side] }) {
-  const { queries, keys } = state.run.attention[kind];
-  const predicted = predictions(kind, state.run);
+export function weightTable(shown: Shown) {
+  const { run, kind } = shown;
+  const { queries, keys } = run.attention[kind];
+  const [from, at] = SIDES[kind];
+  const predicted = predictions(kind, run);
   const isLong = queries.length * keys.length > MANY_CELLS;
   const named = (token: string, side: Side) => word(isLong ? shortened(token) : token, side);
-  const read = cellReader(state.run, kind, layer, head);
+  const read = cellReader(shown);
   const rows = queries.map((token, query) => {
     const output = predicted[query];
-    const heading = rowHeading([named(token, sides[0]), output ? [ARROW, named(output, sides[0])] : null]);
+    const heading = rowHeading([named(token, from), output ? [ARROW, named(output, from)] : null]);
     heading.setAttribute("data-query", String(query));
-    const row = h("tr", {}, heading);
-    return row;
+    return h("tr", {}, heading);
   });
   const complete = (query: number) => {
-    if (rows[query].children.length === 1)
-      // its heading
-      rows[query].append(...keys.map((_, key) => tableCell(read(query, key), isLong)));
+    const hasOnlyHeading = rows[query].children.length === 1;
+    if (hasOnlyHeading) rows[query].append(...keys.map((_, key) => tableCell(read(query, key), isLong)));
   };
   const completeAll = () => [...rows.keys()].forEach(complete);
-  const headings = keys.map((token, i) => columnHeading(named(token, sides[1]), { "data-key": i }));
+  const headings = keys.map((token, i) => columnHeading(named(token, at), { "data-key": i }));
   const drawn = table({ class: isLong ? "weights long" : "weights" }, [h("td"), ...headings], rows);
   if (isLong) completeInSight(rows, complete);
   else completeAll();
@@ -37,29 +37,19 @@ export function weightTable(kind: Kind, layer: number, head: number, { sides }: 
 function tableCell({ query, key, open, value, gold }: Cell, isLong: boolean) {
   if (!open) return h("td", { class: "masked" }, t("masked"));
   const tint = strength(value);
-  return h(
-    "td",
-    {
-      class: `tint ${contrastClass(tint, false)}${gold ? ` gold ${gold}` : ""}`,
-      style: `--tint: ${tint}%`,
-      "data-weight": value,
-      "data-gold": gold ? `${query} ${key}` : null,
-    },
-    value.toFixed(isLong ? 2 : 3),
-  );
+  const name = `tint ${contrastClass(tint, false)}${gold ? ` gold ${gold}` : ""}`;
+  const data = { weight: value, gold: gold ? `${query} ${key}` : null };
+  return h("td", { class: name, style: `--tint: ${tint}%`, data }, value.toFixed(isLong ? 2 : 3));
 }
 
 /** The thousands of cells of a long table are drawn once their rows are in sight. */
 function completeInSight(rows: Element[], complete: (query: number) => void) {
-  const observer = new IntersectionObserver(
-    (seen) => {
-      for (const { isIntersecting, target } of seen) {
-        if (!isIntersecting) continue;
-        complete(rows.indexOf(target));
-        observer.unobserve(target);
-      }
-    },
-    { scrollMargin: "160px" } as IntersectionObserverInit,
-  );
+  const look = (seen: IntersectionObserverEntry[]) => {
+    for (const { target } of seen.filter(({ isIntersecting }) => isIntersecting)) {
+      complete(rows.indexOf(target));
+      observer.unobserve(target);
+    }
+  };
+  const observer = new IntersectionObserver(look, { scrollMargin: "160px" } as IntersectionObserverInit);
   for (const row of rows) observer.observe(row);
 }

@@ -15,10 +15,7 @@ const PARAMETERS = Object.entries(schema.parameters);
 
 const OF_CLASS = ["room", "notes"]; // parameters of this page's part in a class
 
-/**
- * The address of the visitor's place, without the class that it may be in; as a presenter's, without the controls that a
- * lesson does not need.
- */
+/** The address of the visitor's place without the class; a presenter's, without what a lesson does not need. */
 export function pageAddress(presenting = isPresenting(), run = state.run as RunRequest) {
   const url = new URL(formatAddress(location.href, presenting, run));
   for (const name of OF_CLASS) url.searchParams.delete(name);
@@ -52,11 +49,7 @@ export function formatAddress(href: string, presenting: boolean, run: RunRequest
   return url.href;
 }
 
-/**
- * The address to share: a visitor in the hub's frame does not see that of the Space. What the hub adds for this
- * visitor, who may be signed in, is left out.
- * @param spaceHost where the page is in a frame of a Space
- */
+/** The Space's address for who is in the hub's frame, without what the hub adds. @param spaceHost null elsewhere */
 export function sharedAddress(href: string, spaceHost: string | null) {
   const url = new URL(href);
   if (!spaceHost) return href;
@@ -79,7 +72,6 @@ let presenting = new URLSearchParams(globalThis.location?.search).get("present")
 /** Whether the page is shown to a class. */
 export const isPresenting = () => presenting;
 
-/** Remove the class from the address bar. */
 export function forgetClass() {
   const url = new URL(location.href);
   url.searchParams.delete("room");
@@ -130,10 +122,7 @@ export function parseAddress(search: string): { run: RunRequest | null; place: P
   return { run, place, wrong };
 }
 
-/**
- * Where an address opens that names no tab: without parameters on the first, else on Translate, as links did when that
- * was the first.
- */
+/** An address that names no tab opens the first; with other parameters Translate, as links from before do. */
 export function openingTab(search: string): Place {
   const asked = new URLSearchParams(search);
   const isOurs = PARAMETERS.some(([name]) => asked.has(name));
@@ -170,10 +159,7 @@ let asked: RunRequest | null = null;
 const entryOf = ({ tab, stop, part, exercise }: Place) =>
   [tab, tab === "lesson" && stop, tab === "break" && part, tab === "break" && part === "mistakes" && exercise].join();
 
-/**
- * Go where an address leads, without a new entry of the history; returns the names of what this run does not have.
- * @param whole whether what the address leaves out goes back to what it is at first
- */
+/** Go where an address leads; returns what this run does not have. @param whole whether the rest goes back home */
 export function restorePlace(place: Place, whole: boolean = false) {
   isAhead = false;
   isRestoring = true;
@@ -193,10 +179,7 @@ export function restorePlace(place: Place, whole: boolean = false) {
   });
 }
 
-/**
- * A run was asked for; or null: it was answered. Until then the address asks for it, so that a page that is loaded again
- * when the server is there again asks once more.
- */
+/** A run was asked for: the address asks for it, too, for a reload, until it is answered (null). */
 export function expectRun(run: RunRequest | null) {
   asked = run;
   updateAddressBar();

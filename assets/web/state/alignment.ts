@@ -5,10 +5,7 @@ import { argmax, attentionRow } from "./state.ts";
 
 /** The source positions that each output token is linked to. */
 export type Links = Set<number>[];
-/**
- * Which output token a row is said to be about: the one that it predicts, or the one that the decoder reads there,
- * which is output one step earlier.
- */
+/** Which output token a row is about: the one it predicts, or the one it reads, output a step earlier. */
 export type Reading = "predicted" | "read";
 /** Aligned tokens whose linked word has a head's largest weight: `right[layer][head]` of `count`. */
 export type HeadScores = { right: number[][]; count: number };
@@ -44,7 +41,6 @@ export function scoreHeads(run: DrawnRun, links: Links, reading: Reading): HeadS
   return { right, count: asked.length };
 }
 
-/** The head that finds most; of several the first. */
 export function bestHead({ right }: HeadScores) {
   const heads = right[0].length;
   const best = argmax(right.flat());

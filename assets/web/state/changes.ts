@@ -1,5 +1,4 @@
-// The run's interventions as the server takes them, and as a link writes them. All their numbers count from 0, except
-// those of sublayers.
+// The run's interventions, as the server takes them and as a link writes them. Numbers count from 0, sublayers from 1.
 
 import type { ChangeField } from "#schema";
 import { schema } from "../api/schema.ts";
@@ -14,13 +13,11 @@ let requested: Change[] | null = null; // what was asked for last, until it is a
 /** The changes of the run, or of the one that is on its way. */
 export const changes = () => requested ?? state.run.changes;
 
-/** Make the run again, under these changes. */
 export function requestChanges(next: Change[]) {
   requested = next;
   document.dispatchEvent(new Event("changes:wanted"));
 }
 
-/** The requested changes have been answered. */
 export function settleChanges() {
   requested = null;
 }
@@ -28,7 +25,6 @@ export function settleChanges() {
 const matches = (pattern: object) => (one: Change) =>
   Object.entries(pattern).every(([name, value]) => (one as unknown as Record<string, unknown>)[name] === value);
 
-/** The first change that has these values, if there is one. */
 export const findChange = <Name extends Change["do"]>(
   pattern: { do: Name } & Partial<ChangeOf<Name>>,
   list = changes(),
@@ -38,13 +34,9 @@ export const findChange = <Name extends Change["do"]>(
 export const replaceChange = (pattern: Pattern, one: Change | null = null) =>
   requestChanges([...changes().filter((each) => !matches(pattern)(each)), ...(one ? [one] : [])]);
 
-/** Make a change, or undo it. */
 export const toggleChange = (one: Change) => replaceChange(one, findChange(one) ? null : one);
 
-/**
- * Close a cell of the mask that is open, or open one that is closed; once more undoes it. Between words, that are all
- * cells of their pieces.
- */
+/** Close an open cell of the mask or open a closed one; once more undoes it. Of words, all cells of their pieces. */
 export function editMask(kind: Kind, query: number, key: number) {
   const { run } = state;
   const allowed = run.attention[kind].allowed[query]?.[key];
@@ -67,20 +59,17 @@ export const undoChange = (one: Change) =>
 export const isLasting = (one: Change) => !schema.interventions[one.do].of_sentence;
 export const lastingChanges = () => changes().filter(isLasting);
 
-/** Whether a head of the run is ablated. */
 export const isAblated = (kind: Kind, layer: number, head: number, list = changes()) =>
-  Boolean(findChange({ do: "ablate", kind, layer, head }, list)) ||
-  list.some(
-    (each) => each.do === "isolate" && each.kind === kind && each.layer === layer && !each.heads.includes(head),
-  );
+  list
+    .filter((each) => each.do === "ablate" || each.do === "isolate")
+    .filter((each) => each.kind === kind && each.layer === layer)
+    .some((each) => (each.do === "ablate" ? each.head === head : !each.heads.includes(head)));
 
 /** The divisor of a kind's scores besides √d: the temperature. */
 export const temperatureOf = (kind: Kind, list = changes()) =>
-  list.reduce(
-    (product, each) =>
-      each.do === "temperature" && ["all", kind].includes(each.kind) ? product * each.temperature : product,
-    1,
-  );
+  list
+    .flatMap((each) => (each.do === "temperature" && ["all", kind].includes(each.kind) ? [each.temperature] : []))
+    .reduce((product, each) => product * each, 1);
 
 /** Whether a position of the decoder could attend to later ones. */
 export const attendsAhead = (run: DrawnRun) =>

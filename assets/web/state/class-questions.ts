@@ -29,7 +29,6 @@ export function offerQuestion(kind: "stop" | "mistake", question: OfferedQuestio
   document.dispatchEvent(new Event("question:drawn"));
 }
 
-/** The question of the view that is open. */
 export function openQuestion() {
   if (state.tab === "lesson") return offered.stop ?? null;
   return state.tab === "break" && state.part === "mistakes" ? (offered.mistake ?? null) : null;

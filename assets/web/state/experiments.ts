@@ -1,5 +1,4 @@
-// Experiments that show something: sentences found by search (transformer/analysis/experiments.py), for the run's model or
-// else for the classroom's.
+// Experiments that show something (transformer/analysis/experiments.py), for the run's model or the classroom's.
 
 import type { Experiment } from "#schema";
 import { models } from "../api/models.ts";

@@ -5,7 +5,6 @@ import { readPreference, writePreference } from "../api/session.ts";
 import type { Message, Place, Places } from "../api/types.ts";
 import { parts, percentText, percentTexts, withPlurals } from "./message-format.ts";
 
-/** The languages of the page, each by its own name. */
 export const LANGUAGES: Record<string, string> = Object.fromEntries(
   schema.languages.map((name) => [name, new Intl.DisplayNames(name, { type: "language" }).of(name) ?? name]),
 );
@@ -59,7 +58,6 @@ export function nodes(key: string, places: Places = {}): (string | Node)[] {
     .filter((part) => part !== "");
 }
 
-/** A text as one string. */
 export const t = (key: string, places?: Places) =>
   nodes(key, places)
     .map((part) => (part instanceof Node ? part.textContent : part))

@@ -28,7 +28,6 @@ export type StopName = keyof typeof STOPS;
 /** Their names; a link counts them from 1. */
 export const LESSON_STOPS = Object.keys(STOPS) as StopName[];
 
-/** Where a stop usually stands. */
 function usualPlace(stop: number) {
   const each = STOPS[LESSON_STOPS[stop]];
   return "follows" in each ? LESSON_STOPS.indexOf(each.follows) + 0.5 : stop;
@@ -43,10 +42,7 @@ export const stopOrder = (stops: readonly number[] | null, isReal: boolean) => s
 /** Lessons to choose from, in minutes. */
 export const PLANS = [20, 45, 90];
 
-/**
- * The stops of a lesson of this length, counted from 0; null for the whole lesson.
- * @param isReal whether it is on a real model
- */
+/** The stops of a lesson of this length, null for the whole one. @param isReal whether it is on a real model */
 export function plannedStops(minutes: number, isReal: boolean) {
   const whole = stopOrder(null, isReal);
   const stops = whole.filter((stop) => STOPS[LESSON_STOPS[stop]].plan <= minutes);
@@ -59,7 +55,6 @@ export function withStop(order: readonly number[], stop: number) {
   return after < 0 ? [...order, stop] : order.toSpliced(after, 0, stop);
 }
 
-/** How long these stops take. */
 export const planMinutes = (stops: readonly number[]) =>
   stops.reduce((sum, stop) => sum + STOPS[LESSON_STOPS[stop]].minutes, 0);
 

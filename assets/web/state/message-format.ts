@@ -7,20 +7,16 @@ const PLURAL = new RegExp(String.raw`\{(\w+), plural, ((?:${FORM} ?)+)\}`, "g");
 /** The text with one form of each plural, and its "{name}" for "#". */
 export const withPlurals = (text: string, values: Record<string, unknown>, rules: Intl.PluralRules) =>
   text.replace(PLURAL, (_, name, forms) => {
-    const byCategory = new Map(
-      [...forms.matchAll(new RegExp(FORM, "g"))].map(([, category, form]) => [category, form]),
-    );
-    const form = byCategory.get(rules.select(Number(values[name]))) ?? byCategory.get("other");
+    const found = [...forms.matchAll(new RegExp(FORM, "g"))].map(([, category, form]) => [category, form]);
+    const byCategory: Record<string, string> = Object.fromEntries(found);
+    const form = byCategory[rules.select(Number(values[name]))] ?? byCategory.other;
     return form.replaceAll("#", `{${name}}`);
   });
 
 /** The names of a text that has no plurals (at odd places), between what stands around them. */
 export const parts = (text: string) => text.split(/\{(\w+)\}/);
 
-/**
- * A share in percent, with two or three digits: "97%", "99.4%", "0.03%". Only 0 is "0%" and only 1 is "100%". A sign
- * stays beside its number, also at the end of a line.
- */
+/** "97%", "99.4%", "0.03%": only 0 is "0%" and only 1 is "100%". A sign stays beside its number at a line's end. */
 export function percentText(share: number, format: (share: number, digits: number) => string) {
   if (share > 0 && share < 0.0001) return `<\u00a0${format(0.0001, 2)}`;
   if (share >= 0.9995 && share < 1) return `>\u00a0${format(0.999, 1)}`;

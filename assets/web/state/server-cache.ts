@@ -12,14 +12,12 @@ import { decodeFloats, state } from "./state.ts";
  */
 export type Sublayer = RecordedSublayer & { at: (name: string, ...index: number[]) => number[]; from: Side; to: Side };
 
-/** The name of a weight matrix. */
 export type Matrix = RequestOf<"parameters">["part"];
 
 const MAX_ANSWERS = 24;
 
 const answers: Map<string, Promise<any>> = new Map();
 
-/** A question is asked once. */
 export function askOnce<Name extends QuestionName>(name: Name, request: RequestOf<Name>): Promise<AnswerOf<Name>> {
   const key = JSON.stringify([name, request]);
   const known = answers.get(key);
@@ -31,7 +29,6 @@ export function askOnce<Name extends QuestionName>(name: Name, request: RequestO
   return answer;
 }
 
-/** The first fields of every request about a run. */
 const runQuestion = (run: Run = state.run) => ({
   checkpoint: run.checkpoint,
   sentence: run.sentence,
@@ -44,10 +41,8 @@ export const askAboutRun = <Name extends QuestionName>(
   run: Run = state.run,
 ) => askOnce(name, { ...runQuestion(run), ...more } as RequestOf<Name>);
 
-/** The arrays of an answer as numbers, made once. */
 const decoded: WeakMap<RecordedSublayer, Record<string, Float32Array>> = new WeakMap();
 
-/** One sublayer of a run. */
 export async function fetchSublayer(kind: Kind, layer: number, run: Run = state.run): Promise<Sublayer> {
   const data = await askAboutRun("inside", { kind, layer }, run);
   const arrays =
@@ -63,7 +58,6 @@ export async function fetchSublayer(kind: Kind, layer: number, run: Run = state.
   return { ...data, at, from: kind === "encoder" ? "source" : "target", to: kind === "decoder" ? "target" : "source" };
 }
 
-/** A row of a weight matrix of a sublayer, and its bias. */
 export async function fetchParameters(
   { run: { checkpoint }, kind, layer }: { run: Run; kind: Kind; layer: number },
   part: Matrix,

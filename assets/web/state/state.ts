@@ -81,7 +81,6 @@ function placeIn(before: Run) {
   };
 }
 
-/** The run without changes. */
 export const baselineRun = () => state.baseline ?? state.run;
 
 /** Words that the model can be made to output by mistake at a step, the likeliest first. */
@@ -134,7 +133,6 @@ function stepOfWord(run: Run, word: string) {
 /** The probability of a run's whole output. */
 export const likelihood = (run: Run) => run.steps.reduce((product, step) => product * step.probability, 1);
 
-/** The attention weight of one head from a query to a key. */
 export function attentionWeight(
   kind: Kind,
   layer: number,

@@ -14,10 +14,7 @@ export const SIDES: Record<Kind, [Side, Side]> = {
 /** The run in the model's own tokens. */
 export const tokenRun = (run: Run) => run?.pieces ?? run;
 
-/**
- * The first token of a row of a run's maps: of the decoder, where the word of its step begins.
- * @param run by words or by tokens
- */
+/** The first token of a row of maps: of the decoder, where its step's word begins. @param run by words or tokens */
 export function tokenIndex({ pieces, words, steps }: Run, kind: Kind, query: number) {
   if (!pieces || !words) return query;
   return kind === "encoder" ? words.source.of.indexOf(query) : (steps[query]?.first ?? 0);
@@ -69,7 +66,6 @@ function madeOf(run: Run, baseline: Run | null) {
   };
 }
 
-/** The indices of each word's pieces. */
 const grouped = ({ of, names }: WordsOf) => names.map((_, word) => [...of.keys()].filter((i) => of[i] === word));
 
 /** A word's probability is the product of its pieces'; its candidates are those of its first piece. */
@@ -109,11 +105,8 @@ function mapsOfWords(run: Run, kind: Kind, [from, to]: [Side, Side]): AttentionM
         merged[at + keys.of[column]] += values[start + column] / pieces[word];
     }
   const open = queries.names.map(() => keys.names.map(() => false));
-  allowed.forEach((row, query) => {
-    row.forEach((isOpen, key) => {
-      if (isOpen) open[queries.of[query]][keys.of[key]] = true;
-    });
-  });
+  for (const [query, row] of allowed.entries())
+    for (const [key, isOpen] of row.entries()) if (isOpen) open[queries.of[query]][keys.of[key]] = true;
   return { layers, heads, queries: queries.names, keys: keys.names, allowed: open, values: merged };
 }
 

@@ -16,7 +16,6 @@ type About =
   | { kind: "mistake"; name: string; text: string }
   | { kind: "next"; step: number; before: string }
   | { kind: "source"; step: number; layer: number; head: number | null };
-/** A question that can be asked. */
 export type Askable = { about: string; choices: string[]; right: number };
 
 const MAX_OFFERED = 6; // words that could come next
@@ -101,7 +100,6 @@ export function voteShares({ tallies }: ShownQuestion, round: number) {
 
 const heading = (name: string) => t(`room.summary.${name}`);
 
-/** The choices of each question with their votes in both rounds. */
 const summaryRows = (questions: readonly ShownQuestion[]) =>
   questions.map((question, i) => {
     const { text, choices } = describeQuestion(question);
@@ -114,7 +112,6 @@ const summaryRows = (questions: readonly ShownQuestion[]) =>
     return { asked: [`${i + 1}. `, text], rows };
   });
 
-/** The summary as CSV. */
 export function summaryCsv(questions: ShownQuestion[]) {
   const headings = ["question", "choice", "first", "second", "right"].map(heading);
   const rows = summaryRows(questions).flatMap(({ asked, rows }) =>
@@ -133,7 +130,6 @@ export function csvCell(value: string | number) {
   return /[",\r\n']/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-/** Every question of a class with its votes and its right answer. */
 export function summaryTable(questions: readonly ShownQuestion[]) {
   const rows = summaryRows(questions).flatMap(({ asked, rows }) =>
     rows.map(({ choice, votes, isRight }, at) => {

@@ -29,7 +29,6 @@ function textOf(change: Change) {
   return change.do === "positions" ? `change.positions.${change.how}` : `change.${change.do}`;
 }
 
-/** The query and the key of a cell of the mask. */
 function cellTokens({ kind, query, key }: ChangeOf<"edit_mask">, run: Run) {
   const { queries, keys } = run.attention[kind];
   const token = (tokens: string[], i: number, side: 0 | 1) => {
@@ -40,7 +39,6 @@ function cellTokens({ kind, query, key }: ChangeOf<"edit_mask">, run: Run) {
   return { from: token(queries, query, 0), at: token(keys, key, 1) };
 }
 
-/** A model's name and size, in one line. */
 export function describeModel(checkpoint: string) {
   const { sentences, real } = models()[checkpoint];
   if (!real) return t("header.model_size", { name: modelName(checkpoint), sentences });
@@ -62,11 +60,7 @@ export function explainLikelihood(run: Run) {
   return joinSentences(nodes("likelihood.product", places), smoothing ? nodes("likelihood.smoothing", spread) : "");
 }
 
-/**
- * A way from a run in which nothing changes to a sentence where it does; nothing where it is shown already, or none was
- * found.
- * @param name of the experiment
- */
+/** A way from a run in which nothing changes to a sentence where it does, if one was found and is not shown. */
 export function experimentLink(name: string) {
   const experiment = findExperiment(name);
   const { checkpoint, sentence } = baselineRun();

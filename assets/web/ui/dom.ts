@@ -1,5 +1,4 @@
-// Small builders. Text always goes in as textContent or an attribute value, never as markup: tokens are a visitor's
-// words.
+// Small builders. Text always goes in as textContent or an attribute value: tokens are a visitor's words.
 
 import type { Child, Side } from "../api/types.ts";
 import { t } from "../state/i18n.ts";
@@ -7,13 +6,15 @@ import { t } from "../state/i18n.ts";
 const SVG = "http://www.w3.org/2000/svg";
 const MATHML = "http://www.w3.org/1998/Math/MathML";
 
-/** `onclick` and its like are listeners; false, null and undefined are left out. */
+/** `onclick` and its like are listeners, `data` are data attributes; false, null and undefined are left out. */
 export type Attributes = Record<string, any>;
 
 function fill<E extends Element>(node: E, attributes: Attributes, children: Child[]): E {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || (value === false && !name.startsWith("aria-"))) continue;
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "data")
+      for (const [key, each] of Object.entries(value)) fill(node, { [`data-${key}`]: each }, []);
     else if (name === "style") (node as unknown as HTMLElement).style.cssText = value;
     else node.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : value);
   }
@@ -28,14 +29,12 @@ const flat = (children: Child[]): (string | Node)[] =>
     return typeof child === "number" ? String(child) : child;
   });
 
-/** An HTML element. */
 export const h = <Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
   ...children: Child[]
 ) => fill(document.createElement(tag), attributes, children);
 
-/** An SVG element. */
 export const svg = <Tag extends keyof SVGElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -45,13 +44,9 @@ export const svg = <Tag extends keyof SVGElementTagNameMap>(
 export const mathml = (tag: string, attributes: Attributes, ...children: Child[]) =>
   fill(document.createElementNS(MATHML, tag), attributes, children);
 
-/** Other children for an element. */
 export const setChildren = (element: Element, ...children: Child[]) => element.replaceChildren(...flat(children));
 
-/**
- * Draw without losing the keyboard's place: what had the focus is found again by its `data-place`, or by where it
- * stood.
- */
+/** Draw, and focus again what had the focus: found by its `data-place`, or by where it stood. */
 export function keepFocus(element: Element, draw: () => void) {
   const controls = () => [...element.querySelectorAll<HTMLElement>("button, select, input")];
   const focused = (document.activeElement ?? document.body) as HTMLElement;
@@ -64,7 +59,6 @@ export function keepFocus(element: Element, draw: () => void) {
   again?.focus({ preventScroll: true });
 }
 
-/** Set children; what had the focus among them keeps it. */
 export const replaceKeepingFocus = (element: Element, children: Child[]) =>
   keepFocus(element, () => setChildren(element, children));
 
@@ -102,12 +96,10 @@ const PATHS = {
   pause: "M8 5v14M16 5v14",
   next: "M9 5l7 7-7 7",
 };
-export const icon = (name: keyof typeof PATHS) =>
-  svg(
-    "svg",
-    { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" },
-    svg("path", { d: PATHS[name], fill: name === "play" ? "currentColor" : "none" }),
-  );
+export function icon(name: keyof typeof PATHS) {
+  const path = svg("path", { d: PATHS[name], fill: name === "play" ? "currentColor" : "none" });
+  return svg("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, path);
+}
 
 const SPECIAL = new Set(["S", "E", "P"]);
 export const isSpecial = (token: string) => SPECIAL.has(token);
@@ -136,10 +128,7 @@ export function scrollToMiddle(line: HTMLElement, part?: Element) {
 export const numberedOptions = (count: number): [string, string][] =>
   Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
 
-/**
- * A place that scrolls where it is too small for what it holds; the keyboard then reaches it, if nothing in it can be
- * reached.
- */
+/** A place that scrolls where it is too small; the keyboard reaches it, if nothing in it can be reached. */
 export function scrollBox(...children: Child[]) {
   const place = h("div", { class: "scroll" }, children);
   const look = () => {
@@ -166,13 +155,12 @@ export function scrollBox(...children: Child[]) {
 
 /** One choice of a few, as buttons in a row: its element, and a setter that does not call `choose`. */
 export function segmented(label: string, options: [string, Child][], choose: (value: string) => void) {
-  const buttons = options.map(([value, text]) =>
-    h("button", { type: "button", value, onclick: () => choose(value) }, text),
-  );
+  const type = "button";
+  const buttons = options.map(([value, text]) => h("button", { type, value, onclick: () => choose(value) }, text));
   return {
     element: h("div", { class: "segmented", role: "group", "aria-label": label }, buttons),
     set: (value: unknown) => {
-      for (const button of buttons) button.setAttribute("aria-pressed", String(button.value === String(value)));
+      for (const button of buttons) button.ariaPressed = String(button.value === String(value));
     },
   };
 }

@@ -1,5 +1,4 @@
-// Any figure of the page as a file: an SVG that carries its own colours and type, or a PNG of it, for a slide or a
-// handout.
+// Any figure of the page as a file: an SVG that carries its own colours and type, or a PNG of it.
 
 import { forgetModel } from "../api/models.ts";
 import type { Child, OwnModel } from "../api/types.ts";
@@ -115,12 +114,8 @@ function addElement(element: Element, picture: SVGSVGElement, frame: DOMRect) {
     return;
   }
   if (element instanceof HTMLCanvasElement) {
-    const look = {
-      style: `image-rendering: ${style.imageRendering}`,
-      preserveAspectRatio: "none",
-      opacity: style.opacity,
-    };
-    picture.append(svg("image", { ...at, ...look, href: element.toDataURL() }));
+    const look = { style: `image-rendering: ${style.imageRendering}`, opacity: style.opacity };
+    picture.append(svg("image", { ...at, ...look, preserveAspectRatio: "none", href: element.toDataURL() }));
     return;
   }
   const line = parseFloat(style.borderTopWidth);
@@ -189,7 +184,6 @@ function rgb(colour: string) {
   return `rgb(${[...pixel.getImageData(0, 0, 1, 1).data].slice(0, 3).join(", ")})`;
 }
 
-/** Save a model's file. */
 export async function downloadModel({ checkpoint, name }: OwnModel, complain: (text: string) => void) {
   const answer = await fetch(new URL(`models/${checkpoint}`, document.baseURI)).catch(() => null);
   if (answer?.ok) {

@@ -6,11 +6,7 @@ import { onResize } from "./parts.ts";
 
 const MIN_SCALE = 0.6; // what is smaller no back row reads
 
-/**
- * While presenting, what would end below the screen is scaled down until it fits: first the figure, then everything. It
- * keeps its width.
- * @param figure in it
- */
+/** While presenting, what ends below the screen is scaled down: first the figure in it, then everything. */
 export function fitToScreen(element: HTMLElement, figure: HTMLElement, signal: AbortSignal) {
   const fit = () => {
     for (const each of [element, figure]) scale(each, 1);

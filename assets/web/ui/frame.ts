@@ -1,5 +1,4 @@
-// How much of the screen the frame takes: the title line, the sentence and the tabs fold to one line, for a class and on
-// a small screen.
+// The frame: the title line, the sentence and the tabs fold to one line, for a class and on a small screen.
 
 import { isPresenting, setPresenting } from "../state/address.ts";
 import { update } from "../state/state.ts";

@@ -29,22 +29,16 @@ export const dot = (a: number[], b: number[]) => total(a.map((value, i) => value
 /** A number as the reader sees it. */
 const asShown = (value: number, digits: number) => Number(plain(value, digits));
 
-/**
- * Whether `shown` rounds to the digits of `value`, and is not so near a half that a pencil could round it otherwise.
- */
+/** Whether `shown` rounds to the digits of `value`, and not so near a half that a pencil could err. */
 const rounds = (shown: number, digits: number, value: number) =>
   [shown - HAIR, shown + HAIR].every((each) => plain(each, digits) === plain(value, digits));
 
-/** The fewest digits for which it holds. */
 function fewest(least: number, holds: (n: number) => boolean, most = MAX_DIGITS) {
   for (let n = least; n <= most; n++) if (holds(n)) return n;
   return null;
 }
 
-/**
- * The fewest digits, `least` or more, with which the terms give the result.
- * @param shown the result computed from terms of that many digits
- */
+/** The fewest digits with which the terms give the result. @param shown the result of terms of that many digits */
 function fewestDigits(result: number, shown: (digits: number) => number, least = 2) {
   for (let rounded = least; rounded < MAX_DIGITS; rounded++) {
     const digits = fewest(rounded, (n) => rounds(shown(n), rounded, result));
@@ -53,10 +47,7 @@ function fewestDigits(result: number, shown: (digits: number) => number, least =
   throw new Error(`${result} is not what its terms give`);
 }
 
-/**
- * The digits with which the shown sum of every column of `parts`, rounded to two digits, is the total's; null if none
- * are enough.
- */
+/** The digits with which every column of `parts`, as shown, adds up to the total's two digits; null if none do. */
 export function commonDigits(parts: number[][], totals: number[]) {
   const column = (i: number, n: number) => total(parts.map((part) => asShown(part[i], n)));
   return fewest(2, (n) => totals.every((value, i) => rounds(column(i, n), 2, value)), 5);
@@ -64,11 +55,8 @@ export function commonDigits(parts: number[][], totals: number[]) {
 
 /** Σ aᵢ bᵢ (+ bias): {terms: [[a, b]], bias, result}, all as text; the result has at least `least` digits. */
 export function products(a: number[], b: number[], bias: number | null, result: number, least = 2) {
-  const { digits, rounded } = fewestDigits(
-    result,
-    (n) => asShown(bias ?? 0, n) + total(a.map((value, i) => asShown(value, n) * asShown(b[i], n))),
-    least,
-  );
+  const added = (n: number) => total(a.map((value, i) => asShown(value, n) * asShown(b[i], n)));
+  const { digits, rounded } = fewestDigits(result, (n) => asShown(bias ?? 0, n) + added(n), least);
   return {
     terms: a.map((value, i) => [fixed(value, digits), fixed(b[i], digits)]),
     bias: bias === null ? null : fixed(bias, digits),

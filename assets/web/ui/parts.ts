@@ -6,13 +6,14 @@ import { formatPercent, t } from "../state/i18n.ts";
 import { KINDS, state, subscribe, update } from "../state/state.ts";
 import { type Attributes, h, namedChoice, numberedOptions, segmented } from "./dom.ts";
 
-/** A button of a class. */
 export const button = (
   name: string | null,
   text: Child,
   onclick: (event: MouseEvent) => unknown,
   attributes: Attributes = {},
 ) => h("button", { type: "button", class: name, onclick, ...attributes }, text);
+
+export const hint = (text: Child) => h("p", { class: "hint" }, text);
 
 export const link = (text: Child, onclick: () => unknown, attributes: Attributes = {}) =>
   button("link", text, () => onclick(), attributes);
@@ -22,21 +23,16 @@ export const toggle = (text: Child, pressed: boolean, onclick: () => void, attri
   button("pill toggle", h("span", {}, text), onclick, { "aria-pressed": pressed, ...attributes });
 
 /** A table with its column headings: texts, or cells of their own. */
-export const table = (attributes: Attributes, headings: Child[], rows: Child, ...more: Child[]) =>
-  h(
-    "table",
-    attributes,
-    h("thead", {}, h("tr", {}, ...headings.map((each) => (each instanceof Node ? each : columnHeading(each))))),
-    h("tbody", {}, rows),
-    ...more,
-  );
+export function table(attributes: Attributes, headings: Child[], rows: Child, ...more: Child[]) {
+  const cells = headings.map((each) => (each instanceof Node ? each : columnHeading(each)));
+  return h("table", attributes, h("thead", {}, h("tr", {}, cells)), h("tbody", {}, rows), ...more);
+}
 
 export const columnHeading = (text: Child, attributes: Attributes = {}) =>
   h("th", { scope: "col", ...attributes }, text);
 
 export const rowHeading = (text: Child) => h("th", { scope: "row" }, text);
 
-/** Cells of a row. */
 export const cells = (contents: Child[]) => contents.map((each) => h("td", {}, each));
 
 export function select(
@@ -54,7 +50,6 @@ export const option =
   ([value, text]: [string | number, string]) =>
     h("option", { value, selected: String(value) === String(chosen) }, text);
 
-/** The choice of a kind of attention. */
 export const kindPicker = () => namedChoice(t("attention.which"), KINDS, "kind", (kind) => update({ kind }));
 
 /** Which layer, which head: `draw` after every change, with the maps of the kind that is shown. */
@@ -129,7 +124,6 @@ export function onSight(element: Element, look: () => unknown, signal: AbortSign
 export const isOpen = (element: HTMLElement) =>
   element.isConnected && !element.closest(".tab-panel:not(.open), .closed, [hidden]");
 
-/** Call `draw` when an element has another size. */
 export function onResize(element: Element, draw: ResizeObserverCallback, signal: AbortSignal) {
   const observer = new ResizeObserver(draw);
   observer.observe(element);
@@ -158,7 +152,6 @@ export function changeDetector() {
   return hasChanged;
 }
 
-/** The closest element of a selector around what an event happened to. */
 export const closest = ({ target }: Event, selector: string) =>
   target instanceof Element ? (target.closest(selector) as HTMLElement | null) : null;
 

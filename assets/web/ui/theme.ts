@@ -2,7 +2,6 @@
 
 export const isDark = () => document.body.classList.contains("dark");
 
-/** Call `react` when the page has other colours. */
 export function onThemeChange(react: () => void, signal?: AbortSignal) {
   let wasDark = isDark();
   const observer = new MutationObserver(() => {

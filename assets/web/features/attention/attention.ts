@@ -1,5 +1,4 @@
-// Attention: every head of a layer small, one large; as heatmap, lines or table; or every head of every layer. Rows are
-// queries, columns are keys.
+// Attention: every head of a layer small, one large; as heatmap, lines or table; or every head of every layer.
 
 import type { Kind, Run, State, View } from "../../api/types.ts";
 import { isLongDrawing, lineDrawing } from "../../charts/attention-lines.ts";
@@ -13,14 +12,15 @@ import {
   reveal,
   strongestKey,
 } from "../../charts/attention-map.ts";
-import { pointInMaps, thumbnail } from "../../charts/map-canvas.ts";
+import { headGrid } from "../../charts/head-grid.ts";
+import { pointInMaps } from "../../charts/map-canvas.ts";
 import { type DrawnMap, type Word, weightsOfWord } from "../../charts/map-parts.ts";
 import { zoomControl } from "../../charts/map-zoom.ts";
 import { weightTable } from "../../charts/weight-table.ts";
 import { isPresenting } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
 import { formatPercent, joinSentences, t } from "../../state/i18n.ts";
-import { argmax, attentionRow, SIDES, state, subscribe, update } from "../../state/state.ts";
+import { argmax, attentionRow, state, subscribe, update } from "../../state/state.ts";
 import { h, isSpecial, namedChoice, scrollBox, setChildren } from "../../ui/dom.ts";
 import { pictureFrame, savable } from "../../ui/export.ts";
 import { button, changeDetector, closest, headPicker, isOpen, kindPicker, onResize } from "../../ui/parts.ts";
@@ -32,7 +32,7 @@ const LEAST = 0.01; // the same for all rows, whatever the visitor wants: more l
 const MAX_THRESHOLD = 0.5;
 const MAX_SHARE = 0.5; // of the screen's height that the map takes in front of a class, which sees all its rows
 
-/** State that outlives a mounting; a threshold of null is the usual one. */
+/** What is chosen in Lines, also when the view is built again; a threshold of null is the usual one. */
 const session = { threshold: null as number | null, hasAllRows: false };
 
 export function mount({ element, signal }: View) {
@@ -41,36 +41,38 @@ export function mount({ element, signal }: View) {
   const drawings = namedChoice(t("attention.how"), DRAWING_NAMES, "attention", (drawing) => update({ drawing }));
   const layers = headPicker(["layer"]);
   const overlay = button("pill toggle", t("attention.gold"), () => update({ gold: !state.gold }), { id: "gold" });
-  const open = (place: { layer: number; head: number }) => {
+  const open: Open = (place) => {
     update({ ...place, drawing: "heatmap" });
     drawings.element.querySelector<HTMLElement>("[value=heatmap]")?.focus();
   };
   const large = largeMap(open, draw, signal);
-  const small = headGrid();
-  large.onPointedWord(small.point);
+  const small = layerMaps();
+  for (const name of ["pointerover", "focusin"])
+    large.place.addEventListener(name, (event) => small.point(pointedWord(event)));
+  for (const name of ["pointerleave", "focusout"]) large.place.addEventListener(name, () => small.point(null));
   let width = 0; // of the large map; 0 until its tab has been open
   let isBehind = false; // something has changed while its tab was closed, where nothing can be scrolled to
 
   function draw() {
     isBehind = !isOpen(element);
     if (isBehind) return;
-    const { run, kind, head, gold, drawing, step } = state;
+    const { run, kind, gold, drawing, step } = state;
     kinds.set(kind);
     drawings.set(drawing);
     layers.draw(run.attention[kind]);
     const isAligned = kind === "cross" && Boolean(run.reference?.gold);
     overlay.hidden = !isAligned;
-    overlay.setAttribute("aria-pressed", String(gold));
+    overlay.ariaPressed = String(gold);
     columns.classList.toggle("whole", drawing === "all" || (drawing === "table" && isLongDrawing(run, kind)));
     small.element.hidden = drawing === "all";
-    small.draw(head);
+    small.draw();
     if (!width) return;
     const row = kind === "encoder" ? null : step;
     const shown = row ?? highestRow();
     const drawn = large.draw(width, isAligned && gold, shown);
     drawn.mark(row);
     large.reveal(shown);
-    say.replaceChildren(...describeRow(kind, state.layer, head, shown, row === null ? null : run.output[row]));
+    say.replaceChildren(...describeRow(state, shown, row === null ? null : run.output[row]));
     drawn.element.setAttribute("aria-label", say.textContent ?? "");
   }
   const resize = () => {
@@ -90,6 +92,7 @@ export function mount({ element, signal }: View) {
 
 const fileName = (what: string) => `${state.kind}-layer-${state.layer + 1}-${what}`;
 
+type Open = (place: { layer: number; head: number }) => void;
 /** What is drawn large, as a map is; of a long table, its rows to come are drawn by `completeAll`. */
 type Drawn = Pick<DrawnMap, "mark" | "reveal" | "zoomRange"> & {
   element: Element;
@@ -98,8 +101,7 @@ type Drawn = Pick<DrawnMap, "mark" | "reveal" | "zoomRange"> & {
   completeAll?: () => void;
 };
 
-/** The map of the chosen head, or those of all heads. */
-function largeMap(open: (place: { layer: number; head: number }) => void, redraw: () => void, signal: AbortSignal) {
+function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
   const heading = h("h2");
   const large = h("div", { class: "large" });
   const place = scrollBox(large);
@@ -131,7 +133,7 @@ function largeMap(open: (place: { layer: number; head: number }) => void, redraw
     heading.replaceChildren(...headingOf(run, kind));
     tip.hidden = true;
     if (!isNewFrame(...frame) && drawn?.paint) return drawn.paint(layer, head);
-    drawn = picture(place, width, zoom.value(), lines.options(row), open);
+    drawn = picture(place, { width, zoom: zoom.value(), ...lines.options(row) }, open);
     large.replaceChildren(drawn.element);
   }
 
@@ -155,34 +157,26 @@ function largeMap(open: (place: { layer: number; head: number }) => void, redraw
       const strongest = strongestKey(state, row);
       if (isNewSight(drawn, row, strongest)) drawn?.reveal(row, strongest);
     },
-    onPointedWord: (listener: (word: Word | null) => void) => listenForWords(large, listener),
   };
 }
 
-/** The chosen head's map, or all heads'. */
-function picture(
-  place: HTMLElement,
-  width: number,
-  zoom: number,
-  drawnLines: { threshold: number; row: number | null },
-  open: (place: { layer: number; head: number }) => void,
-): Drawn {
+function picture(place: HTMLElement, options: Parameters<typeof lineDrawing>[1], open: Open): Drawn {
   const { run, kind, layer, head, drawing } = state;
-  const maxHeight = isPresenting() ? innerHeight * MAX_SHARE : undefined;
-  const options = { width, maxHeight, sides: SIDES[kind], zoom };
+  const chosen = { run, kind, layer, head };
   if (drawing === "heatmap") {
-    const map = heatmap(kind, layer, head, options);
+    const maxHeight = isPresenting() ? innerHeight * MAX_SHARE : undefined;
+    const map = heatmap(state, { ...options, maxHeight });
     return { ...map, map };
   }
   if (drawing === "all") {
-    const element = modelView(kind, layer, head, open);
+    const element = modelView(chosen, open);
     const shown = { element, map: null, zoomRange: null, mark: () => {} };
     const paint = (layer: number, head: number) => markHead(element, kind, layer, head);
     return { ...shown, paint, reveal: (row, key) => markWords(element, row, key) };
   }
   const isTable = drawing === "table";
-  const table = isTable ? weightTable(kind, layer, head, options) : null;
-  const element = table?.element ?? lineDrawing(kind, layer, head, { ...options, ...drawnLines });
+  const table = isTable ? weightTable(chosen) : null;
+  const element = table?.element ?? lineDrawing(chosen, options);
   return {
     element,
     map: null,
@@ -196,12 +190,6 @@ function picture(
   };
 }
 
-/** @param listener of the word that is pointed at */
-function listenForWords(large: Element, listener: (word: Word | null) => void) {
-  for (const name of ["pointerover", "focusin"]) large.addEventListener(name, (event) => listener(pointedWord(event)));
-  for (const name of ["pointerleave", "focusout"]) large.addEventListener(name, () => listener(null));
-}
-
 function headingOf(run: Run, kind: Kind) {
   const { layer, head, drawing } = state;
   if (drawing !== "all") return mapHeading(kind, layer, head, drawing === "lines" ? "attention.axes_lines" : undefined);
@@ -211,13 +199,8 @@ function headingOf(run: Run, kind: Kind) {
 
 /** Mark the words of a row, or of a table the row, or none (null). */
 function markRow(picture: Element, query: number | null) {
-  for (const [name, rows] of [
-    ["now", picture.querySelectorAll("g[data-query]")],
-    ["marked", picture.querySelectorAll("tbody tr")],
-  ] as const)
-    rows.forEach((each, i) => {
-      each.classList.toggle(name, i === query);
-    });
+  for (const [name, rows] of Object.entries({ now: "g[data-query]", marked: "tbody tr" }))
+    for (const [i, each] of picture.querySelectorAll(rows).entries()) each.classList.toggle(name, i === query);
 }
 
 /** The row of a long sentence and its strongest word, in Lines or in the table. */
@@ -232,7 +215,6 @@ function wordsOf(drawn: Element, row: number, key: number) {
   return { parts: [...words].map((each) => each.getBoundingClientRect()), inset: { left: 0, top: 0 } };
 }
 
-/** The word that an event happened to. */
 function pointedWord(event: Event): Word | null {
   const { query, key } =
     closest(event, "g:is([data-query], [data-key]), th:is([data-query], [data-key])")?.dataset ?? {};
@@ -243,13 +225,14 @@ function pointedWord(event: Event): Word | null {
 /** Which lines are drawn: from a weight on, and of which rows. */
 function lineControls(redraw: () => void) {
   const output = h("output");
-  const slider = h("input", { type: "range", id: "line-threshold", min: 0, max: MAX_THRESHOLD, step: 0.01 });
+  const oninput = () => {
+    session.threshold = slider.valueAsNumber;
+    redraw();
+  };
+  const range = { type: "range", id: "line-threshold", min: 0, max: MAX_THRESHOLD, step: 0.01 };
+  const slider = h("input", { ...range, oninput });
   const rows = button("pill toggle", t("attention.all_rows"), () => {
     session.hasAllRows = !session.hasAllRows;
-    redraw();
-  });
-  slider.addEventListener("input", () => {
-    session.threshold = slider.valueAsNumber;
     redraw();
   });
   const isLong = () => isLongDrawing(state.run, state.kind);
@@ -263,69 +246,47 @@ function lineControls(redraw: () => void) {
   const element = h("div", { class: "line-controls" }, label, rows);
   return {
     element,
-    options: (row: number) => ({
-      threshold: threshold(row),
-      row: isLong() && !session.hasAllRows ? row : null,
-    }),
+    options: (row: number) => ({ threshold: threshold(row), row: isLong() && !session.hasAllRows ? row : null }),
     draw(isShown: boolean, row: number) {
       element.hidden = !isShown;
       slider.min = String(least());
       slider.value = String(threshold(row));
       output.textContent = t("attention.threshold", { share: formatPercent(threshold(row)) });
-      slider.setAttribute("aria-label", output.textContent); // an output names nothing
+      slider.ariaLabel = output.textContent; // an output names nothing
       rows.hidden = !isLong();
-      rows.setAttribute("aria-pressed", String(session.hasAllRows));
+      rows.ariaPressed = String(session.hasAllRows);
     },
   };
 }
 
-/** The maps of all heads of a layer. */
-function headGrid() {
+function layerMaps() {
   const heading = h("h2");
-  const grid = h("div", { class: "heads" });
+  const grid = headGrid((head) => update({ head }));
   const about = h("p", { class: "hint" });
   const isNewKind = changeDetector();
-  const isNewLayer = changeDetector();
 
-  function draw(chosen: number) {
-    const { run, kind, layer, gold } = state;
-    if (isNewKind(run, kind)) {
-      grid.replaceChildren(...Array.from({ length: run.attention[kind].heads }, (_, head) => headButton(head)));
-      about.replaceChildren(...describeKind(run, kind));
-    }
-    const buttons = [...grid.children];
-    if (isNewLayer(run, kind, layer, gold)) {
-      heading.textContent = t("attention.all_heads", { layer: layer + 1 });
-      buttons.forEach((each, head) => {
-        each.firstElementChild?.replaceChildren(thumbnail(kind, layer, head));
-      });
-    }
-    buttons.forEach((each, head) => {
-      each.setAttribute("aria-pressed", String(head === chosen));
-    });
+  function draw() {
+    const { run, kind, layer } = state;
+    heading.textContent = t("attention.all_heads", { layer: layer + 1 });
+    grid.draw(state);
+    if (!isNewKind(run, kind)) return;
+    about.replaceChildren(...describeKind(run, kind));
+    point(null); // what was pointed at is gone
   }
-  return {
-    element: pictureFrame(grid, () => fileName("heads"), [heading, grid, about]),
-    draw,
-    /** Show what every head attends to from a word, or to it; of none (null), the whole maps. */
-    point(word: Word | null) {
-      const { kind, layer } = state;
-      const { words, open, weights, count } = weightsOfWord(kind, word ?? { axis: "query", index: 0 }, [layer]);
-      const buttons = [...grid.children];
-      pointInMaps(grid, buttons, word, { weights, open, count });
-      for (const [head, each] of buttons.entries()) {
-        const at = argmax(weights[head]);
-        const strongest = { head: head + 1, word: words[at], share: formatPercent(weights[head][at]) };
-        const name = open.includes(true) ? t("attention.head_strongest", strongest) : `${head + 1}: ${t("masked")}`;
-        setChildren(each.children[1], word ? name : t("head_n", { head: head + 1 }));
-      }
-    },
-  };
-}
-
-function headButton(head: number) {
-  const name = h("small", {}, t("head_n", { head: head + 1 }));
-  return button(null, [h("span", { class: "thumbnail" }), name], () => update({ head }));
+  /** Show what every head attends to from a word, or to it; of none (null), the whole maps. */
+  function point(word: Word | null) {
+    const { kind, layer } = state;
+    const { words, open, weights, count } = weightsOfWord(kind, word ?? { axis: "query", index: 0 }, [layer]);
+    const buttons = [...grid.element.children];
+    pointInMaps(grid.element, buttons, word, { weights, open, count });
+    for (const [head, each] of buttons.entries()) {
+      const at = argmax(weights[head]);
+      const strongest = { head: head + 1, word: words[at], share: formatPercent(weights[head][at]) };
+      const name = open.includes(true) ? t("attention.head_strongest", strongest) : `${head + 1}: ${t("masked")}`;
+      setChildren(each.children[1], word ? name : t("head_n", { head: head + 1 }));
+    }
+  }
+  return { element: pictureFrame(grid.element, () => fileName("heads"), [heading, grid.element, about]), draw, point };
 }
 
 /** Describe a kind of map, as far as that is true of this run. */

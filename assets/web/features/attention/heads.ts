@@ -13,7 +13,7 @@ import { tokenRun } from "../../state/words.ts";
 import { h, keepFocus, scrollBox, setChildren, word } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { headProgress } from "../../ui/head-progress.ts";
-import { button, changeDetector, columnHeading, drawInSight, isOpen, link, table } from "../../ui/parts.ts";
+import { button, changeDetector, columnHeading, drawInSight, hint, isOpen, link, table } from "../../ui/parts.ts";
 
 type Head = { layer: number; head: number };
 export type Column = keyof typeof COLUMNS;
@@ -29,6 +29,8 @@ const COLUMNS = {
   aligned: (row: Row) => share(row.aligned),
   ablated: (row: Row) => share(row.ablated),
 };
+
+const ALWAYS = { layer: true, head: true, entropy: true, distance: true };
 
 const share = (value: number | null) => (value === null ? "–" : formatPercent(value));
 
@@ -59,10 +61,7 @@ export function mount({ element, signal }: View) {
   drawInSight(element, update, signal);
 }
 
-/**
- * What the server knows of this run's heads. Of a real model every head takes its time: it is asked for by a click, and
- * comes as a stream.
- */
+/** What the server knows of this run's heads: of a real model it is asked for by a click, and comes as a stream. */
 function headAnswer(redraw: () => void) {
   let asked = null as Run | null;
   let answer = null as Heads | null; // about this run
@@ -136,14 +135,12 @@ function alignmentColumn() {
       const elsewhere = answer?.held_out ?? null;
       about.hidden = run.model.pieces; // which has no scores
       about.replaceChildren(...joinSentences(t("heads.about"), rates && !hasEnoughGold(run) ? t("heads.luck") : ""));
-      const grid = rates ? errorGrid(rates, "here") : h("p", { class: "hint" }, whyNoScores(run));
+      const grid = rates ? errorGrid(rates, "here") : hint(whyNoScores(run));
       here.replaceChildren(h("h3", {}, t("heads.here")), grid);
       heldOut.hidden = Boolean(answer) && !elsewhere;
       const heading = run.changes.length ? "heads.there_original" : "heads.there_count";
-      heldOut.replaceChildren(
-        h("h3", {}, elsewhere ? t(heading, { count: elsewhere.sentences }) : t("heads.there")),
-        elsewhere ? errorGrid(elsewhere.error_rates, "there") : h("p", { class: "hint" }, "…"),
-      );
+      const title = h("h3", {}, elsewhere ? t(heading, { count: elsewhere.sentences }) : t("heads.there"));
+      heldOut.replaceChildren(title, elsewhere ? errorGrid(elsewhere.error_rates, "there") : hint("…"));
       const waiting = run.changes.length ? t("ablation.changed") : "…";
       const isKnown = answer && !run.changes.length;
       const found = isKnown && answer.ablations.length ? describeAblation(run, answer.ablations) : [];
@@ -152,7 +149,6 @@ function alignmentColumn() {
   };
 }
 
-/** The stop of the lesson in which an alignment is drawn. */
 function openAlignment() {
   const stop = LESSON_STOPS.indexOf("align");
   update({ tab: "lesson", stop, stops: stopsWith(stop) });
@@ -160,12 +156,10 @@ function openAlignment() {
 
 const openHead = ({ layer, head }: Head) => update({ kind: "cross", layer, head, averaged: false });
 
-const errorGrid = (rates: number[][], name: string) =>
-  scoreGrid(
-    rates.map((row) => row.map((rate) => 1 - rate)),
-    name,
-    (layer, head) => openHead({ layer, head }),
-  );
+function errorGrid(rates: number[][], name: string) {
+  const aligned = rates.map((row) => row.map((rate) => 1 - rate));
+  return scoreGrid(aligned, name, (layer, head) => openHead({ layer, head }));
+}
 
 function whyNoScores({ model, reference }: Run) {
   if (model.pieces) return [t("heads.real"), " ", link(t("heads.draw"), openAlignment)];
@@ -173,10 +167,7 @@ function whyNoScores({ model, reference }: Run) {
   return reference.aligned ? t("heads.mistaken", { right: reference.text }) : t("heads.unaligned");
 }
 
-/**
- * The head with the highest weight that changes nothing when it is ablated; if there is none, the one that matters
- * least of those with a high weight.
- */
+/** The highest weight of a head that changes nothing; without one, of those with a high weight what matters least. */
 function describeAblation(run: Run, ablations: HeadAblation[]) {
   const { text } = run;
   const high = ablations.filter((each) => each.weight >= HIGH);
@@ -184,9 +175,8 @@ function describeAblation(run: Run, ablations: HeadAblation[]) {
   const count = ablations.filter((each) => each.text === text).length;
   const all = nodes("ablation.all", { heads: ablations.length, count });
   if (!high.length) return joinSentences(nodes("ablation.none", { share: formatPercent(HIGH) }), all);
-  const each = idle.length
-    ? idle[argmax(idle.map(({ weight }) => weight))]
-    : high[argmax(high.map(({ probability }) => probability))];
+  const likeliest = high[argmax(high.map(({ probability }) => probability))];
+  const each = idle.length ? idle[argmax(idle.map(({ weight }) => weight))] : likeliest;
   const places = {
     head: link(t("heads.name", { layer: each.layer + 1, head: each.head + 1 }), () => openHead(each)),
     share: formatPercent(each.weight),
@@ -196,12 +186,8 @@ function describeAblation(run: Run, ablations: HeadAblation[]) {
     baseline: formatPercent(likelihood(run)),
     left: formatPercent(each.probability),
   };
-  const key = !idle.length
-    ? "ablation.needed"
-    : places.baseline === places.left
-      ? "ablation.idle_stays"
-      : "ablation.idle";
-  return joinSentences(nodes(key, places), all);
+  const key = places.baseline === places.left ? "ablation.idle_stays" : "ablation.idle";
+  return joinSentences(nodes(idle.length ? key : "ablation.needed", places), all);
 }
 
 // ---- what every head is like ----
@@ -232,11 +218,8 @@ function tableColumn(redraw: () => void) {
     draw(answer: Heads | null) {
       const { run, kind } = state;
       const hasAblations = kind === "cross" && !run.changes.length; // each was ablated in the run without changes
-      const has: Partial<Record<Column, boolean>> = {
-        aligned: kind === "cross" && !run.model.pieces,
-        ablated: hasAblations,
-      };
-      const columns = (Object.keys(COLUMNS) as Column[]).filter((name) => has[name] ?? true);
+      const isShown = { ...ALWAYS, aligned: kind === "cross" && !run.model.pieces, ablated: hasAblations };
+      const columns = (Object.keys(COLUMNS) as Column[]).filter((name) => isShown[name]);
       if (!columns.includes(sort.by)) sort = { by: "layer", down: false };
       const { by, down } = sort;
       const rows = headRows(run, answer).sort(
@@ -244,9 +227,8 @@ function tableColumn(redraw: () => void) {
       );
       const key = hasAblations ? "heads.about_table_cross" : "heads.about_table";
       const baseline = formatPercent(likelihood(run));
-      about.replaceChildren(
-        ...joinSentences(t(key, { baseline }), hasFullyMaskedRow(run, kind) ? t("heads.fully_masked") : ""),
-      );
+      const masked = hasFullyMaskedRow(run, kind) ? t("heads.fully_masked") : "";
+      about.replaceChildren(...joinSentences(t(key, { baseline }), masked));
       heading.textContent = t(`heads.every.${kind}`);
       const tableRows = rows.map((row) => tableRow(row, columns));
       place.replaceChildren(table({ class: "sortable" }, columns.map(sortHeading), tableRows));

@@ -2,21 +2,18 @@
 // that is pointed at shows what every head attends to from it, or from where it is attended to.
 
 import type { Kind } from "../../api/types.ts";
-import { pointInMaps, thumbnail } from "../../charts/map-canvas.ts";
+import { largestCell } from "../../charts/attention-map.ts";
+import { pointInMaps, type Shown, thumbnail } from "../../charts/map-canvas.ts";
 import { type Word, weightsOfWord } from "../../charts/map-parts.ts";
 import { formatPercent, nodes, t } from "../../state/i18n.ts";
 import { argmax, SIDES, state } from "../../state/state.ts";
 import { chip, h, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { button } from "../../ui/parts.ts";
+import { rove } from "../../ui/roving.ts";
 
 /** @param head the chosen one */
-export function modelView(
-  kind: Kind,
-  layer: number,
-  head: number,
-  open: (place: { layer: number; head: number }) => void,
-) {
-  const { layers, heads } = state.run.attention[kind];
+export function modelView({ run, kind, layer, head }: Shown, open: (place: { layer: number; head: number }) => void) {
+  const { layers, heads } = run.attention[kind];
   const numbers = Array.from({ length: heads }, (_, i) => h("small", { class: "head-number" }, i + 1));
   const grid = h("div", { class: "model-view", role: "group", style: `--heads: ${heads}` });
   const buttons = Array.from({ length: layers }, (_, ofLayer) =>
@@ -39,9 +36,8 @@ export function modelView(
 
 export function markHead(picture: Element, kind: Kind, layer: number, head: number) {
   const chosen = layer * state.run.attention[kind].heads + head;
-  [...picture.querySelectorAll(".thumbnail > button")].forEach((each, i) => {
-    each.setAttribute("aria-pressed", String(i === chosen));
-  });
+  const buttons = picture.querySelectorAll(".thumbnail > button");
+  for (const [i, each] of buttons.entries()) each.ariaPressed = String(i === chosen);
 }
 
 /** Mark the words of a row and of the key that it attends to most, and scroll their lines to them. */
@@ -58,17 +54,8 @@ export function markWords(picture: Element, row: number, key: number) {
 
 /** A head, and its strongest link. */
 function describeHead(kind: Kind, layer: number, head: number) {
-  const { heads, queries, keys, values } = state.run.attention[kind];
-  const size = queries.length * keys.length;
-  const start = (layer * heads + head) * size;
-  const at = argmax(values.slice(start, start + size));
-  return t("attention.open_head", {
-    layer: layer + 1,
-    head: head + 1,
-    from: queries[Math.floor(at / keys.length)],
-    to: keys[at % keys.length],
-    share: formatPercent(values[start + at]),
-  });
+  const { from, to, value } = largestCell(state.run, kind, { layer, head });
+  return t("attention.open_head", { layer: layer + 1, head: head + 1, from, to, share: formatPercent(value) });
 }
 
 /** Shows one word's weights in every head, or the whole maps (null). */
@@ -81,11 +68,8 @@ function pointer(kind: Kind, grid: HTMLElement, buttons: HTMLElement[][], told: 
 }
 
 /** Which of all heads has a word's largest weight. */
-function describeStrongest(
-  kind: Kind,
-  { axis, index }: Word,
-  { words, open, weights }: ReturnType<typeof weightsOfWord>,
-) {
+function describeStrongest(kind: Kind, { axis, index }: Word, theirs: ReturnType<typeof weightsOfWord>) {
+  const { words, open, weights } = theirs;
   const { heads, queries, keys } = state.run.attention[kind];
   const token = (axis === "query" ? queries : keys)[index];
   const [from, at] = SIDES[kind];
@@ -114,6 +98,10 @@ function wordLines(kind: Kind, point: (which: Word | null) => void) {
       chip("button", token, side, { type: "button", tabindex: index ? -1 : 0, "data-word": `${axis} ${index}` }),
     );
     const place = h("div", { class: "word-line scroll", role: "group", "aria-label": name }, words);
+    rove(place, words, (key, at) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[key];
+      return by ? (words[at + by] ?? words[at]) : undefined;
+    });
     return [h("small", { "aria-hidden": "true" }, name), place];
   };
   const element = h("div", { class: "word-lines" }, line("query", queries, 0), line("key", keys, 1));
@@ -133,18 +121,5 @@ function wordLines(kind: Kind, point: (which: Word | null) => void) {
     kept?.setAttribute("aria-pressed", "true");
     show(clicked);
   });
-  element.addEventListener("keydown", moveAlong);
   return element;
-}
-
-/** The arrow keys lead from a word to its neighbours. */
-function moveAlong(event: KeyboardEvent) {
-  const { target, key } = event;
-  if (!(target instanceof HTMLElement) || !["ArrowLeft", "ArrowRight"].includes(key)) return;
-  event.preventDefault();
-  const next = key === "ArrowLeft" ? target.previousElementSibling : target.nextElementSibling;
-  if (!(next instanceof HTMLElement)) return;
-  target.tabIndex = -1;
-  next.tabIndex = 0;
-  next.focus();
 }

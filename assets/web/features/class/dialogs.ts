@@ -19,7 +19,6 @@ function showDialog(name: string, ...children: Child[]) {
   element.showModal();
 }
 
-/** The code, the QR code and the address; or the reason why no other device can join. */
 export function showAddress() {
   const isLocal = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname) && !room.address;
   const ownAddress = new URL(`?room=${room.code}`, document.baseURI).href; // of a page that did not open the room
@@ -44,7 +43,6 @@ export function showAddress() {
   showDialog("room-dialog", h("div", { class: "room-columns" }, picture, words));
 }
 
-/** Every question with its votes, to read and as a file. */
 export function showSummary() {
   const questions = revealedQuestions();
   const save = () => download(new Blob([summaryCsv(questions)], { type: "text/csv" }), `class-${room.code}.csv`);

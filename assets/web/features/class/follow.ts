@@ -1,5 +1,4 @@
-// A class goes where its teacher goes: the teacher's page sends its place as the parameters of a link, and the pages that
-// follow go there as a browser's Back does.
+// A class goes where its teacher goes: a place is sent as the parameters of a link, and followed as Back is.
 
 import { api } from "../../api/client.ts";
 import { isGoingOn, isTrainingMistake, mistakeTraining, trainMistake } from "../../api/mistake-training.ts";
@@ -22,7 +21,6 @@ const follow = {
   timer: undefined as ReturnType<typeof setTimeout> | undefined,
 };
 
-/** Tokens of the teacher's own models. */
 const tokens: Map<string, string> = new Map();
 
 export const isFollowing = () => follow.isOn;
@@ -81,7 +79,6 @@ function joinTraining(place: URLSearchParams) {
   if (mistakeTraining(name).phase === "idle") trainMistake(name);
 }
 
-/** Where this page is, for the class. */
 function classPlace() {
   const isLive = state.tab === "break" && state.part === "mistakes" && isGoingOn(mistakeTraining(state.exercise));
   return `${placeParameters()}${isLive ? `&${LIVE}=yes` : ""}`;

@@ -110,7 +110,6 @@ async function startClass() {
   if (room.role === "teacher") showAddress();
 }
 
-/** Set the page's CSS classes for the visitor's role and an open question. */
 function markPage() {
   const pending = pendingQuestion();
   const about = pending && parseAbout(pending.about);
@@ -193,7 +192,6 @@ function teacherPanel(): Child[] {
 const address = () =>
   room.address && !room.shown?.students ? h("span", { class: "hint room-link" }, room.address) : null;
 
-/** The teacher's rarely used controls. */
 function menu() {
   const notes = () => window.open(new URL("?notes=yes", document.baseURI).href, "notes", "width=480,height=800");
   const items = [
@@ -212,7 +210,6 @@ function popup(id: string, title: string, items: Element[], more: Child = null) 
   return element;
 }
 
-/** The questions of this place. */
 function askButtons() {
   if (!state.run || pendingQuestion()) return null;
   const kinds: [string, () => Askable | null][] = [
@@ -255,7 +252,6 @@ function drawVotesInView() {
   replaceChanged(drawn.votes, isTallied ? [h("h3", {}, drawn.text), tally(question)] : []);
 }
 
-/** How many have voted, and what the teacher can do about it. */
 function voting(question: ShownQuestion): Child[] {
   if (question.state === "revealed") return [];
   const answered = question.answered ?? 0;

@@ -5,7 +5,6 @@ import { LESSON_STOPS } from "../../state/lesson-plan.ts";
 import { state } from "../../state/state.ts";
 import { h } from "../../ui/dom.ts";
 
-/** The notes of the stop that the class is at. */
 export function speakerNotes() {
   if (state.tab !== "lesson") return h("p", { class: "hint" }, t("notes.elsewhere"));
   const name = LESSON_STOPS[state.stop];

@@ -5,7 +5,6 @@ import { formatPercent, t } from "../../state/i18n.ts";
 import { describeQuestion, voteShares } from "../../ui/class-answers.ts";
 import { h } from "../../ui/dom.ts";
 
-/** The votes of a question, its right choice marked, and this student's own. */
 export function tally(question: ShownQuestion) {
   const { choices } = describeQuestion(question);
   const rounds = question.tallies ?? [];
@@ -25,5 +24,5 @@ export function tally(question: ShownQuestion) {
       h("i", { style: `--share: ${share}` }),
       h("small", { class: "count" }, t("room.votes", { count, share: formatPercent(share) })),
     ]);
-  return h("ol", { id: "room-tally", class: "room-tally" }, choices.map(item));
+  return h("ol", { class: "room-tally" }, choices.map(item));
 }

@@ -8,7 +8,7 @@ import { experimentLink, explainLikelihood } from "../../ui/describe.ts";
 import { type Attributes, h, isSpecial, numberedOptions, scrollBox, segmented, word } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { fixed } from "../../ui/numbers.ts";
-import { onResize, rowHeading, table } from "../../ui/parts.ts";
+import { cells, onResize, rowHeading, table } from "../../ui/parts.ts";
 import { beamTree, branchPath, highlightPath } from "./beam-tree.ts";
 import type { Strategy } from "./decoding.ts";
 import { setting, settingSlider } from "./settings.ts";
@@ -106,8 +106,7 @@ function sentenceTable({ hypotheses, branches, best, greedy }: Search, read: (n:
     const tags = [...(isBest ? ["chosen"] : []), ...(i === ofGreedy ? ["greedy"] : [])];
     return sentenceRow(each, tags, {
       class: isBest ? "marked" : "",
-      "data-branch": each.branch,
-      "data-score": each.score,
+      data: { branch: each.branch, score: each.score },
       onpointerenter: () => read(each.branch),
       onpointerleave: () => read(null),
     });
@@ -119,19 +118,20 @@ function sentenceTable({ hypotheses, branches, best, greedy }: Search, read: (n:
   return element;
 }
 
+type Sentence = Search["hypotheses"][number] | Search["greedy"];
+
 function sentenceRow(
-  { text, probability, log_probability, ...rest }: Search["hypotheses"][number] | Search["greedy"],
+  { text, probability, log_probability, ...rest }: Sentence,
   tags: string[],
   attributes: Attributes,
 ) {
   const score = "score" in rest ? fixed(rest.score, 2) : "–";
-  const numbers = [formatPercent(probability), fixed(log_probability, 2), score].map((each) => h("td", {}, each));
+  const numbers = cells([formatPercent(probability), fixed(log_probability, 2), score]);
   const marks = tags.map((name) => [" ", h("small", { class: "tag" }, t(`decoding.tag.${name}`))]);
   const heading = rowHeading([sentenceWord(text), ...marks]);
   return h("tr", { "data-log": log_probability, ...attributes }, heading, numbers);
 }
 
-/** Describe the search's result beside greedy decoding. */
 function describeSearch(search: Search) {
   const { text, hypotheses, branches, best, greedy, width } = search;
   const { probability = 0, finished } = hypotheses.find(({ branch }) => branch === best) ?? {};
@@ -153,7 +153,6 @@ function describeSearch(search: Search) {
   );
 }
 
-/** @param probability of its sentence */
 function besideGreedy({ text, hypotheses, greedy, width }: Search, probability: number) {
   if (width === 1) return "one";
   if (text === greedy.text) return "same";

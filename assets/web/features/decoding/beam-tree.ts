@@ -3,6 +3,7 @@
 import { formatPercent, t } from "../../state/i18n.ts";
 import { type Attributes, isSpecial, svg, textWidth, typeScale } from "../../ui/dom.ts";
 import { closest } from "../../ui/parts.ts";
+import { rove } from "../../ui/roving.ts";
 
 /** A word that was considered; `parent` is the number of the branch before it, null at the first step. */
 type Branch = { parent: number | null; token: string; step: number; probability: number; fate: string };
@@ -41,47 +42,34 @@ function treeRows(branches: Pick<Branch, "parent">[], columns: number[][]) {
   const height = Math.max(...columns.map((column) => column.length));
   const row: number[] = [];
   for (const column of columns) {
-    column.forEach((n, i) => {
+    for (const [i, n] of column.entries()) {
       const { parent } = branches[n];
       row[n] = Math.max(parent === null ? i : row[parent], i ? row[column[i - 1]] + 1 : 0);
-    });
-    column.toReversed().forEach((n, i) => {
+    }
+    for (const [i, n] of column.toReversed().entries())
       row[n] = Math.min(row[n], i ? row[column[column.length - i]] - 1 : height - 1);
-    });
   }
   return { row, height };
 }
 
-/**
- * A tree as a picture.
- * @param search the server's answer; `left_out` counts the candidates of each step that are not drawn @param width what
- * there is room for, px @param read is called for the branch that is pointed at or has the focus
- */
+/** @param search `left_out` counts what is not drawn of each step @param read called for a branch that is pointed at */
 export function beamTree(search: Search, width: number, read: (n: number | null) => void) {
   const layout = pictureLayout(search, width);
   const { branches, columns, left, scale, height } = layout;
-  const title = t("decoding.tree");
-  const places = { title, count: branches.length, steps: columns.length };
+  const places = { title: t("decoding.tree"), count: branches.length, steps: columns.length };
   const nodes = branches.map((_, n) => drawNode(n, layout));
   const note = (step: number, y: number, text: string) => small(left(step), y, text, { class: "head" }, layout);
-  const picture = svg(
-    "svg",
-    {
-      viewBox: `0 0 ${layout.width} ${height}`,
-      width: layout.width,
-      height,
-      class: "tree",
-      role: "group",
-      "aria-label": t("decoding.tree.spoken", places),
-    },
+  const more = (count: number, step: number) =>
+    count ? note(step, height - 12 * scale, t("decoding.more", { count })) : null;
+  const size = { viewBox: `0 0 ${layout.width} ${height}`, width: layout.width, height };
+  const name = t("decoding.tree.spoken", places);
+  const picture = svg("svg", { ...size, class: "tree", role: "group", "aria-label": name }, [
     columns.map((_, step) => note(step, 10 * scale, t("step_n", { step: step + 1 }))),
     branches.map((_, n) => drawLine(n, layout)),
     svg("g", { class: "root" }, drawToken(1, layout.start, "S", layout, "outline target")),
     nodes,
-    search.left_out.map((count, step) =>
-      count ? note(step, height - 12 * scale, t("decoding.more", { count })) : null,
-    ),
-  );
+    search.left_out.map(more),
+  ]);
   followPointer(picture, read);
   followKeys(picture, nodes, layout);
   return picture;
@@ -112,11 +100,9 @@ function pictureLayout({ branches, best, left_out }: Search, width: number) {
 
 type Layout = ReturnType<typeof pictureLayout>;
 
-/** Small type. */
 const small = (x: number, y: number, text: string, attributes: Attributes, { scale }: Layout) =>
   svg("text", { x, y, style: `font-size: ${11 * scale}px`, ...attributes }, text);
 
-/** A word in its box. @param name the class of the box */
 function drawToken(x: number, y: number, token: string, { scale, size, wide }: Layout, name: string | null = null) {
   const [width, height] = [wide(token), NODE * scale];
   const text = { "text-anchor": "middle", class: "label target", style: `font-size: ${size}px` };
@@ -126,7 +112,6 @@ function drawToken(x: number, y: number, token: string, { scale, size, wide }: L
   ];
 }
 
-/** The line that leads to a branch. */
 function drawLine(n: number, { branches, chosen, begin, start, left, wide, y, line }: Layout) {
   const { parent, step, probability, fate } = branches[n];
   const from = parent === null ? [begin + 1, start] : [left(step - 1) + wide(branches[parent].token), y(parent)];
@@ -142,22 +127,16 @@ function drawNode(n: number, layout: Layout) {
   const [x, y, width] = [layout.left(step), layout.y(n), wide(token)];
   const share = formatPercent(probability);
   const attributes = {
-    "data-branch": n,
-    "data-probability": probability,
-    "data-fate": fate,
+    data: { branch: n, probability, fate },
     role: "img",
     "aria-label": t("decoding.node", { word: token, share, step: step + 1, fate: t(`decoding.fate.${fate}`) }),
     tabindex: n === best ? 0 : -1,
     class: `node ${fate} ${chosen.has(n) ? "best" : ""} ${isSpecial(token) ? "special" : ""}`,
   };
   const below = { "text-anchor": "middle", class: "share" };
-  return svg(
-    "g",
-    attributes,
-    svg("rect", { x, y: y - down / 2, width, height: down, class: "hit" }),
-    drawToken(x, y, token, layout),
-    small(x + width / 2, y + (NODE / 2 + 10) * scale, share, below, layout),
-  );
+  const target = svg("rect", { x, y: y - down / 2, width, height: down, class: "hit" });
+  const type = small(x + width / 2, y + (NODE / 2 + 10) * scale, share, below, layout);
+  return svg("g", attributes, target, drawToken(x, y, token, layout), type);
 }
 
 function followPointer(picture: SVGSVGElement, read: (n: number | null) => void) {
@@ -170,11 +149,8 @@ function followPointer(picture: SVGSVGElement, read: (n: number | null) => void)
   picture.addEventListener("focusout", () => read(null));
 }
 
-/** The arrow keys go from node to node. */
 function followKeys(picture: SVGSVGElement, nodes: SVGGElement[], { branches, best, columns }: Layout) {
-  picture.addEventListener("keydown", (event) => {
-    const n = nodes.findIndex((node) => node.matches(":focus"));
-    if (n < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+  rove(picture, nodes, (key, n) => {
     const column = columns[branches[n].step];
     const beside = (by: number) => column[column.indexOf(n) + by] ?? n;
     const ways: Record<string, number> = {
@@ -185,11 +161,7 @@ function followKeys(picture: SVGSVGElement, nodes: SVGGElement[], { branches, be
       Home: branchPath(branches, n)[0],
       End: best,
     };
-    const to = ways[event.key];
-    if (to === undefined) return;
-    event.preventDefault();
-    for (const [i, node] of nodes.entries()) node.setAttribute("tabindex", i === to ? "0" : "-1");
-    nodes[to].focus();
+    return nodes[ways[key]];
   });
 }
 

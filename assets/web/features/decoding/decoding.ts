@@ -12,10 +12,7 @@ import { beamSearch } from "./beam-search.ts";
 import { sampling } from "./sampling.ts";
 import { teacherForcing } from "./teacher-forcing.ts";
 
-/**
- * `asks` is a function of the server, `describe` the answer in a sentence; what is drawn depends on the step as well if
- * it `followsStep`.
- */
+/** `asks` is a question to the server, `describe` the answer in a sentence; `followsStep`: the step is drawn, too. */
 export type Strategy = {
   asks: "beam" | "sampled" | "forced";
   followsStep?: boolean;

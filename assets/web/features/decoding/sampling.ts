@@ -60,9 +60,7 @@ export function sampling(): Strategy {
     greedy.replaceChildren(...run.steps.map(({ token, probability }, i) => card(token, probability, i)));
     drawing.textContent = t("decoding.drawn", { seed: String(sample.seed) });
     drawn.replaceChildren(...steps.map((each, i) => card(each.token, each.drawn, i)));
-    steps.forEach((each, i) => {
-      drawn.children[i].classList.toggle("bold", isOther(each));
-    });
+    for (const [i, each] of steps.entries()) drawn.children[i].classList.toggle("bold", isOther(each));
     heading.textContent = t("decoding.step", { step: now + 1 });
     bars.replaceChildren(...distributionRows(steps[now]));
     left.replaceChildren(...describeDistribution(steps[now]));
@@ -83,7 +81,6 @@ export function sampling(): Strategy {
   };
 }
 
-/** Whether a drawn word is not the likeliest. */
 const isOther = ({ token, candidates }: DrawnStep) => token !== candidates[0].token;
 
 function stepCard(token: string, share: number, i: number, isNow: boolean, pick: () => void) {
@@ -96,10 +93,8 @@ function stepCard(token: string, share: number, i: number, isNow: boolean, pick:
 /** @param shown the seed of the sample that is there */
 function seedControl(shown: () => number) {
   const { max } = DECODING_SETTINGS.seed;
-  const input = h("input", { type: "number", min: 0, max, step: 1, inputmode: "numeric" });
-  input.addEventListener("input", () => {
-    if (/^\d{1,9}$/.test(input.value)) update({ seed: Number(input.value) });
-  });
+  const oninput = () => /^\d{1,9}$/.test(input.value) && update({ seed: Number(input.value) });
+  const input = h("input", { type: "number", min: 0, max, step: 1, inputmode: "numeric", oninput });
   const again = button("pill", t("decoding.again"), () => update({ seed: (shown() + 1) % (max + 1) }));
   const control = h("span", { class: "seed" }, h("span", { class: "stepper" }, input), again);
   const draw = () => setUnlessTyped(input, String(state.seed ?? shown()));
@@ -118,16 +113,15 @@ function distributionRows({ token: chosen, candidates }: DrawnStep) {
   return [h("li", { class: "head" }, headings), ...rows];
 }
 
-const describeDistribution = ({ token, left, drawn, probability }: DrawnStep) =>
-  nodes("decoding.left_of", {
-    left,
-    all: baselineRun().model.target_words,
-    word: word(token, "target"),
-    share: formatPercent(drawn),
-    own: formatPercent(probability),
-  });
+const placesOf = ({ token, drawn, probability }: DrawnStep) => ({
+  word: word(token, "target"),
+  share: formatPercent(drawn),
+  own: formatPercent(probability),
+});
 
-/** How often each sentence was drawn of a run under these settings. */
+const describeDistribution = (step: DrawnStep) =>
+  nodes("decoding.left_of", { left: step.left, all: baselineRun().model.target_words, ...placesOf(step) });
+
 function tallyOf({ text, temperature, top_k, top_p, seed }: Sample, { checkpoint, sentence }: Run) {
   const settings = JSON.stringify([checkpoint, sentence, temperature, top_k, top_p]);
   const texts = draws.get(settings) ?? new Map();
@@ -146,13 +140,7 @@ function describeSample({ text, steps, seed, complete }: Sample) {
   const places = { seed: String(seed), drawn: spokenSentence(text), greedy: tokensAsText(baselineRun().output) };
   const end = complete ? "" : t("note.endless", { steps: steps.length });
   if (step < 0) return joinSentences(nodes("decoding.sampling.say_same", places), end);
-  const { token, drawn, probability, candidates } = steps[step];
-  const parting = {
-    step: step + 1,
-    word: word(token, "target"),
-    share: formatPercent(drawn),
-    own: formatPercent(probability),
-    first: word(candidates[0].token, "target"),
-  };
+  const first = word(steps[step].candidates[0].token, "target");
+  const parting = { step: step + 1, first, ...placesOf(steps[step]) };
   return joinSentences(nodes("decoding.sampling.say", { ...places, ...parting }), end);
 }

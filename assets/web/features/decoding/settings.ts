@@ -20,10 +20,7 @@ export function setting(name: string, control: Child, input?: Element) {
 /** A slider of a setting; `max()` and `shown(value)` where they are not the setting's own. */
 export function settingSlider(
   name: keyof import("#schema").DecodingSettings,
-  {
-    max = () => DECODING_SETTINGS[name].max,
-    shown = formatNumber,
-  }: { max?: () => number; shown?: (value: number) => string } = {},
+  { max, shown = formatNumber }: { max?: () => number; shown?: (value: number) => string } = {},
 ) {
   const { min, max: limit, step } = DECODING_SETTINGS[name];
   const change = (value: number) => update({ [name]: value });
@@ -31,7 +28,7 @@ export function settingSlider(
   return {
     element: setting(name, range.element, range.input),
     draw() {
-      range.input.max = String(max());
+      range.input.max = String(max?.() ?? limit);
       range.set(state[name] ?? min);
     },
   };

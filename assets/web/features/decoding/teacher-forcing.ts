@@ -13,15 +13,14 @@ import type { Strategy } from "./decoding.ts";
 import { setting } from "./settings.ts";
 
 export function teacherForcing(): Strategy {
-  const step = h("select");
-  const mistake = h("select");
-  step.addEventListener("change", () => {
+  const chooseStep = () => {
     const at = Number(step.value);
     update({ forcedMistake: step.value === "" ? null : { step: at, word: possibleMistakes(at)[0] } });
-  });
-  mistake.addEventListener("change", () => {
-    if (state.forcedMistake) update({ forcedMistake: { ...state.forcedMistake, word: mistake.value } });
-  });
+  };
+  const chooseWord = () =>
+    state.forcedMistake && update({ forcedMistake: { ...state.forcedMistake, word: mistake.value } });
+  const step = h("select", { onchange: chooseStep });
+  const mistake = h("select", { onchange: chooseWord });
   const place = scrollBox();
   const hint = h("p", { class: "hint" });
   const isNew = changeDetector();

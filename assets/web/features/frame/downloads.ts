@@ -11,7 +11,6 @@ import { handout } from "./handout.ts";
 
 type TextFile = { name: string; text: string };
 
-/** Whether the file is of words. */
 const inUnit = () => ({ words: state.inWords && Boolean(state.run.words) });
 
 export function downloadMenu() {

@@ -1,10 +1,10 @@
-// A class's handout: one HTML file that needs nothing else, with a worksheet, its answers, and then the figures and
-// the worked head of this run.
+// A class's handout: one HTML file with a worksheet, its answers, the figures and the worked head of this run.
 
 import type { Provenance } from "#schema";
 import { assetAddress } from "../../api/schema.ts";
 import type { Child, Kind, Run } from "../../api/types.ts";
 import { cellExplainer } from "../../charts/arithmetic.ts";
+import { describedMap } from "../../charts/attention-map.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
 import { shapeTable } from "../../charts/shape-table.ts";
 import { STAGES, stageSection } from "../../charts/sublayer-stages.ts";
@@ -19,7 +19,7 @@ import { h, twoFrames, word } from "../../ui/dom.ts";
 import { elementToSvg, painted } from "../../ui/export.ts";
 import { cells, rowHeading, table } from "../../ui/parts.ts";
 import { isDark } from "../../ui/theme.ts";
-import { paperMap, shownHead, strongestWord, wordWithShare } from "./paper.ts";
+import { shownHead, strongestWord, wordWithShare } from "./paper.ts";
 import { checksTable } from "./self-checks.ts";
 import { worksheet } from "./worksheet.ts";
 
@@ -86,7 +86,6 @@ function stillPicture(picture: Element) {
   return picture instanceof SVGElement ? painted(picture) : elementToSvg(picture);
 }
 
-/** The sentence, its translation, and what was changed in the run. */
 function openingSection() {
   const { run, baseline } = state;
   const changes = baseline && [
@@ -100,7 +99,6 @@ function openingSection() {
   ];
 }
 
-/** Where the run comes from. */
 function factsTable({ checkpoint, seed, command, trained, licence, weights, device, versions }: Provenance) {
   const address = pageAddress(false);
   const versionList = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
@@ -126,7 +124,6 @@ function describeSetting([name, value]: [string, unknown]) {
   return t("handout.setting", { name: t(`train.set.${name}`), value: hasText(choice) ? t(choice) : String(value) });
 }
 
-/** Every decoding step: what was read and output, what else was likely, and the source word with the highest weight. */
 function stepTable(run: Run) {
   const { heads, allowed } = run.attention.cross;
   const { layer } = shownHead("cross");
@@ -147,7 +144,6 @@ function stepTable(run: Run) {
   return table({ class: "steps" }, [...headings, attention], rows);
 }
 
-/** The chosen head of a kind large, and every head of every layer small. */
 function mapSection(kind: Kind) {
   const { run } = state;
   const { layers, heads } = run.attention[kind];
@@ -160,13 +156,12 @@ function mapSection(kind: Kind) {
   return [
     h("h2", {}, t("handout.maps", { kind: t(`kind.${kind}`) })),
     h("p", {}, nodes("attention.axes", { head: head + 1, layer: layer + 1, from, at })),
-    paperMap(kind, layer, head, { width: WIDTH }),
+    describedMap({ run, kind, layer, head }, { width: WIDTH, isOnPaper: true }),
     isAblated(kind, layer, head, run.changes) ? h("p", {}, t("ablation.shown")) : null,
     Array.from({ length: layers }, (_, ofLayer) => small(ofLayer)),
   ];
 }
 
-/** The stages of the chosen head, and the arithmetic of three of its numbers. */
 async function workedHead(signal: AbortSignal) {
   const { kind, layer, head } = state;
   const [run, query] = [tokenRun(state.run), tokenIndex(state.run, kind, state.query)];

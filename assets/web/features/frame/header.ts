@@ -86,30 +86,28 @@ function menu(signal: AbortSignal) {
   return element;
 }
 
-const pillSelect = (id: string, title: string, options: [string, string][]) =>
-  h("select", { class: "pill", id, title, "aria-label": title }, options.map(option()));
+const pillSelect = (id: string, title: string, options: [string, string][], onchange: () => void) =>
+  h("select", { class: "pill", id, title, "aria-label": title, onchange }, options.map(option()));
 
 function modelChoice(element: Element, signal: AbortSignal) {
-  const choice = pillSelect("checkpoint", t("header.model"), []);
+  const choice = pillSelect("checkpoint", t("header.model"), [], () => {
+    useModel(choice.value);
+    if (awaitedModel()) draw(); // until it is there, the page has the one before
+  });
   const draw = () => {
     choice.value = state.run?.checkpoint;
   };
   const drawOptions = () => {
-    const groups: Record<string, HTMLElement[]> = { shipped: [], own: [], real: [] };
-    for (const checkpoint of Object.keys(models())) {
-      const kind = isReal(checkpoint) ? "real" : isOwn(checkpoint) ? "own" : "shipped";
-      groups[kind].push(option()([checkpoint, describeModel(checkpoint)]));
-    }
-    const drawn = Object.entries(groups).filter(([, options]) => options.length);
-    const grouped = drawn.map(([kind, options]) => h("optgroup", { label: t(`header.models.${kind}`) }, options));
-    choice.replaceChildren(...grouped);
+    const kindOf = (each: string) => (isReal(each) ? "real" : isOwn(each) ? "own" : "shipped");
+    const all = Object.keys(models());
+    const groups = ["shipped", "own", "real"].flatMap((kind) => {
+      const options = all.filter((each) => kindOf(each) === kind).map((each) => option()([each, describeModel(each)]));
+      return options.length ? [h("optgroup", { label: t(`header.models.${kind}`) }, options)] : [];
+    });
+    choice.replaceChildren(...groups);
     draw();
   };
   drawOptions();
-  choice.addEventListener("change", () => {
-    useModel(choice.value);
-    if (awaitedModel()) draw(); // until it is there, the page has the one before
-  });
   subscribe(element, draw);
   document.addEventListener("models:changed", drawOptions, { signal });
   document.addEventListener("translate:answered", draw, { signal }); // also after a refusal
@@ -154,9 +152,7 @@ function timeLeft(seconds: number) {
 }
 
 function languageChoice() {
-  const choice = pillSelect("language", t("header.language"), Object.entries(LANGUAGES));
-  choice.value = language;
-  choice.addEventListener("change", async () => {
+  const choice = pillSelect("language", t("header.language"), Object.entries(LANGUAGES), async () => {
     try {
       await chooseLanguage(choice.value);
       document.getElementById("language")?.focus(); // of the header that was mounted since
@@ -164,6 +160,7 @@ function languageChoice() {
       choice.value = language; // its catalogue cannot be had: the page stays as it is
     }
   });
+  choice.value = language;
   return choice;
 }
 

@@ -1,27 +1,14 @@
 // What the worksheet and the rest of a handout both put on paper.
 
 import type { Kind, Side } from "../../api/types.ts";
-import { heatmap } from "../../charts/attention-map.ts";
 import { formatPercent } from "../../state/i18n.ts";
-import { argmax, attentionRow, SIDES, state } from "../../state/state.ts";
+import { argmax, attentionRow, state } from "../../state/state.ts";
 import { word } from "../../ui/dom.ts";
 
 /** The head in view, of a kind that may have fewer. */
 export function shownHead(kind: Kind) {
   const { layers, heads } = state.run.attention[kind];
   return { layer: Math.min(state.layer, layers - 1), head: Math.min(state.head, heads - 1) };
-}
-
-/** A map of which no row is marked. */
-export function paperMap(
-  kind: Kind,
-  layer: number,
-  head: number,
-  options: Omit<Parameters<typeof heatmap>[3], "sides">,
-) {
-  const map = heatmap(kind, layer, head, { ...options, sides: SIDES[kind], isOnPaper: true });
-  map.mark(null);
-  return map.element;
 }
 
 export const wordWithShare = (token: string, side: Side, share: number) => [

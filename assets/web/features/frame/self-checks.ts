@@ -39,22 +39,19 @@ export function badge(signal: AbortSignal) {
   return element;
 }
 
-/** The result of a check of this run. */
 function describeCheck(name: string) {
   const hasMaskedRow = KINDS.some((kind) => hasFullyMaskedRow(state.run, kind));
   return t(name === "rows" && hasMaskedRow ? "checks.rows_open" : `checks.${name}`);
 }
 
-export const checksTable = (checks: Check[]) =>
-  table(
-    { class: "checks" },
-    ["what", "error", "limit"].map((name) => t(`checks.${name}`)),
-    checks.map(({ name, error, limit, ok }) => {
-      const heading = rowHeading(`${ok ? "✓" : "✗"} ${describeCheck(name)}`);
-      const attributes = { "data-check": name, "data-error": error, "data-ok": ok };
-      return h("tr", attributes, heading, cells([error, limit].map(formatTiny)));
-    }),
-  );
+export function checksTable(checks: Check[]) {
+  const headings = ["what", "error", "limit"].map((name) => t(`checks.${name}`));
+  const rows = checks.map(({ name, error, limit, ok }) => {
+    const heading = rowHeading(`${ok ? "✓" : "✗"} ${describeCheck(name)}`);
+    return h("tr", { data: { check: name, error, ok } }, heading, cells([error, limit].map(formatTiny)));
+  });
+  return table({ class: "checks" }, headings, rows);
+}
 
 /** 1.8 × 10⁻⁷ */
 function formatTiny(value: number) {

@@ -1,5 +1,4 @@
-// Share: a link to what is seen. A visitor's own model is nobody else's until the visitor shares it: by a link with a
-// token, which opens it for as long as the server keeps it, or as a file.
+// Share: a link to what is seen. A visitor's own model is nobody else's until it is shared, by a token or a file.
 
 import { api, reasonOf } from "../../api/client.ts";
 import { isOwn, isShared, modelName, ownModels, tokenAddress } from "../../api/models.ts";
@@ -56,10 +55,7 @@ function linkOf(presenting: boolean) {
   return sharedAddress(url.href, window.parent === window ? null : opening.space_host);
 }
 
-/**
- * A visitor's own model: shared by a link, or saved as a file.
- * @param say what failed @param copyLink once it is shared
- */
+/** @param say what failed @param copyLink once the model is shared */
 function ownModelChoices(say: (text: string) => void, copyLink: () => void) {
   async function shareModel() {
     const { checkpoint } = state.run;
@@ -74,10 +70,9 @@ function ownModelChoices(say: (text: string) => void, copyLink: () => void) {
     const model = ownModels().find(({ checkpoint }) => checkpoint === state.run.checkpoint);
     if (model) downloadModel(model, say);
   }
-  return h(
-    "div",
-    { id: "share-own" },
+  const ways = [
     h("p", {}, link(t("share.own_link"), shareModel, { id: "share-model" }), " ", t("share.own_link_about")),
     h("p", {}, link(t("share.own_file"), saveModel, { id: "share-file" }), " ", t("share.own_file_about")),
-  );
+  ];
+  return h("div", { id: "share-own" }, ways);
 }

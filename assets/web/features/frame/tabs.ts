@@ -10,14 +10,7 @@ import { lessonStops, state, subscribe, update } from "../../state/state.ts";
 import { h, scrollToMiddle, setChildren } from "../../ui/dom.ts";
 import { pictureRows } from "../../ui/export.ts";
 import { button, changeDetector, closeOutside } from "../../ui/parts.ts";
-
-/** The place of the tab that a key leads to. */
-const KEYS: Record<string, (at: number, count: number) => number> = {
-  ArrowLeft: (at, count) => (at + count - 1) % count,
-  ArrowRight: (at, count) => (at + 1) % count,
-  Home: () => 0,
-  End: (_, count) => count - 1,
-};
+import { rove } from "../../ui/roving.ts";
 
 export function mount({ element, signal }: View) {
   const { choices = [] } = schema.parameters.tab;
@@ -26,13 +19,11 @@ export function mount({ element, signal }: View) {
     return button(null, t(`tab.${name}`), () => openTab(name), attributes);
   });
   const list = h("div", { role: "tablist", "aria-label": t("tabs") }, tabs);
-  list.addEventListener("keydown", (event) => {
-    const at = tabs.indexOf(event.target as HTMLButtonElement);
-    if (at < 0 || !(event.key in KEYS) || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    const tab = tabs[KEYS[event.key](at, tabs.length)];
-    tab.focus();
-    tab.click();
+  rove(list, tabs, (key, at) => {
+    const to = { ArrowLeft: at - 1, ArrowRight: (at + 1) % tabs.length, Home: 0, End: -1 }[key];
+    const tab = to === undefined ? undefined : tabs.at(to);
+    tab?.click();
+    return tab;
   });
   element.replaceChildren(h("div", { class: "tab-bar" }, list, returnButton(), hereButton(), pictureMenu(signal)));
   const isNew = changeDetector();

@@ -1,9 +1,9 @@
-// The worksheet of a handout: two pages of questions about this run, with its own maps and room to write, and the
-// answers on a page of their own, all computed from the run.
+// The worksheet of a handout: two pages of questions about this run, and the answers on a page of their own.
 
 import { revealedQuestions, room } from "../../api/room.ts";
 import type { Child, Kind, Places, Side } from "../../api/types.ts";
 import { isLongDrawing } from "../../charts/attention-lines.ts";
+import { describedMap } from "../../charts/attention-map.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
 import { formatList, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { fetchSublayer } from "../../state/server-cache.ts";
@@ -12,7 +12,7 @@ import { summaryTable } from "../../ui/class-answers.ts";
 import { explainLikelihood } from "../../ui/describe.ts";
 import { h, word } from "../../ui/dom.ts";
 import { cells, rowHeading } from "../../ui/parts.ts";
-import { paperMap, shownHead, strongestWord, wordWithShare } from "./paper.ts";
+import { shownHead, strongestWord, wordWithShare } from "./paper.ts";
 
 /** A question of the catalogue with what stands under it, lines to write on, and its answer if that is another text. */
 type Item = { name: string; places?: Places; figure?: Child; lines: number; answer?: Child };
@@ -51,11 +51,7 @@ export async function worksheet(width: number) {
     h("h3", {}, t("worksheet.question", { n: i + 1 })),
     h("p", {}, nodes(`worksheet.${name}`, places)),
     figure,
-    h(
-      "div",
-      { class: "lines" },
-      Array.from({ length: lines }, () => h("div")),
-    ),
+    h("div", { class: "lines" }, ...Array.from({ length: lines }, () => h("div"))),
   ]);
   const answered = items.map(({ name, places, answer }: Item) =>
     h("li", {}, answer ?? nodes(`worksheet.${name}.answer`, places)),
@@ -68,7 +64,6 @@ export async function worksheet(width: number) {
   ];
 }
 
-/** The class's answers, if this page has led one. */
 function classPage() {
   const questions = room.role === "teacher" ? revealedQuestions() : [];
   if (!questions.length) return null;
@@ -99,10 +94,7 @@ const around = (count: number, middle = 0) => {
   return Array.from({ length: Math.min(count, MAX_WORDS) }, (_, i) => from + i);
 };
 
-/**
- * The rows and columns of cross-attention that are drawn: of a long sentence the rows around one, and the words that
- * get most of their weight.
- */
+/** What is drawn: of a long sentence the rows around one, and the words that get most of their weight. */
 function crossCells({ layer, head, query }: Place) {
   const { queries, keys } = state.run.attention.cross;
   if (!isLong()) return { rows: [...queries.keys()], columns: [...keys.keys()] };
@@ -117,8 +109,8 @@ function crossCells({ layer, head, query }: Place) {
 function figureOf(kind: Kind, layer: number, head: number, width: number, rows: number[], columns: number[]) {
   const { run } = state;
   const { queries, keys, allowed } = run.attention[kind];
-  const options = { width, maxCell: MAX_CELL, maxHeight: MAX_HEIGHT };
-  if (!isLong()) return h("div", { class: "figure" }, paperMap(kind, layer, head, options));
+  const options = { width, maxCell: MAX_CELL, maxHeight: MAX_HEIGHT, isOnPaper: true };
+  if (!isLong()) return h("div", { class: "figure" }, describedMap({ run, kind, layer, head }, options));
   const maps = {
     layers: 1,
     heads: 1,
@@ -130,7 +122,7 @@ function figureOf(kind: Kind, layer: number, head: number, width: number, rows: 
   const attention = { ...run.attention, [kind]: maps };
   const excerpt = { attention, output: rows.map((row) => run.output[row]), reference: null };
   const places = { rows: rows.length, target: queries.length, columns: columns.length, source: keys.length };
-  const figure = h("div", { class: "figure" }, paperMap(kind, 0, 0, { ...options, run: excerpt }));
+  const figure = h("div", { class: "figure" }, describedMap({ run: excerpt, kind, layer: 0, head: 0 }, options));
   return [figure, h("p", {}, t("worksheet.excerpt", places))];
 }
 
@@ -138,11 +130,7 @@ function shapes(): Item {
   const { source, decoder_input } = state.run;
   const tokens = (list: string[], side: Side) => {
     const shown = list.length > MAX_TOKENS ? [...list.slice(0, MAX_TOKENS), "…"] : list;
-    return h(
-      "p",
-      {},
-      shown.map((token) => [word(token, side), " "]),
-    );
+    return h("p", {}, ...shown.map((token) => [word(token, side), " "]));
   };
   return {
     name: "shapes",

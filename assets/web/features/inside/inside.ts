@@ -74,13 +74,11 @@ export function mount({ element, signal }: View) {
   signal.addEventListener("abort", () => drawn.abort());
 }
 
-/** Open the stage that a link leads to. */
 function openWanted(stages: { open: (stage: Stage) => void }) {
   if (wanted) stages.open(wanted);
   wanted = null;
 }
 
-/** The table of shapes, once a run. */
 function shapeCard() {
   const element = h("section", { class: "card below", id: "shapes" });
   const isNewRun = changeDetector();
@@ -95,7 +93,6 @@ function shapeCard() {
   return { element, draw };
 }
 
-/** The arithmetic of a number that is clicked. */
 function arithmeticPanel() {
   const title = h("h3");
   const body = h("div", { class: "worked" });
@@ -149,7 +146,6 @@ function strongestKeys({ data, head, query }: SublayerView, open: () => void) {
     });
 }
 
-/** The whole way in one sentence. */
 function describeHead({ run: { model }, data, kind, layer, head, query }: SublayerView) {
   const weights = data.at("weights", head, query);
   const scores = data.at("scores", head, query);

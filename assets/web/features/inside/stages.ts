@@ -88,7 +88,6 @@ function stageIndex(open: (stage: Stage) => void) {
   const element = h("nav", { class: "stage-index", "aria-label": t("inside.index") }, [...links.values()]);
   return {
     element,
-    /** @param stage that is read */
     mark(stage: Stage) {
       for (const [each, link] of links) link.setAttribute("aria-current", String(each === stage));
       scrollToMiddle(element, links.get(stage) as HTMLElement);
@@ -103,12 +102,11 @@ function watchStages(
   signal: AbortSignal,
   onChange: (changes: { stage: Stage; isWithin: boolean }[]) => void,
 ) {
-  const stageOf = ({ id }: Element) => id.replace("stage-", "") as Stage;
-  const observer = new IntersectionObserver(
-    (entries) =>
-      onChange(entries.map(({ target, isIntersecting }) => ({ stage: stageOf(target), isWithin: isIntersecting }))),
-    { rootMargin },
-  );
+  const changeOf = ({ target, isIntersecting }: IntersectionObserverEntry) => ({
+    stage: target.id.replace("stage-", "") as Stage,
+    isWithin: isIntersecting,
+  });
+  const observer = new IntersectionObserver((entries) => onChange(entries.map(changeOf)), { rootMargin });
   for (const each of sections) observer.observe(each);
   signal.addEventListener("abort", () => observer.disconnect());
 }

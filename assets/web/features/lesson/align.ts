@@ -7,15 +7,15 @@ import { scoreGrid } from "../../charts/score-grid.ts";
 import { bestHead, type HeadScores, type Links, type Reading, scoreHeads } from "../../state/alignment.ts";
 import { joinSentences, nodes, t } from "../../state/i18n.ts";
 import { update } from "../../state/state.ts";
-import { h, scrollBox, setChildren, word } from "../../ui/dom.ts";
+import { h, scrollBox, word } from "../../ui/dom.ts";
 import { button, closest, columnHeading, rowHeading, table } from "../../ui/parts.ts";
+import { rove } from "../../ui/roving.ts";
 
 const READINGS = ["predicted", "read"] as Reading[];
 const FEW = 5; // aligned words, below which a head may find them all by chance
 
 const keyOf = (run: Run) => JSON.stringify([run.checkpoint, run.sentence, run.output]);
 
-/** The alignments that were drawn. */
 const drawn = sessionMap<number[][]>("alignments", 20);
 
 /** The gold alignment of the corpus; empty where there is none. */
@@ -45,14 +45,12 @@ export function alignmentFigure(run: Run) {
   const gold = run.reference?.gold && button("pill", t("lesson.align.gold"), () => start(goldLinks(run)));
   function drawScores() {
     const found = READINGS.map((reading) => ({ reading, ...scoreHeads(run, links, reading) }));
-    setChildren(
-      scores,
-      found.map(({ reading, right, count }) => {
-        const values = right.map((row) => row.map((each) => (count ? each / count : 0)));
-        const heading = h("h3", {}, t(`lesson.align.by_${reading}`, { count }));
-        return h("div", { class: "scores" }, heading, scoreGrid(values, reading, openHead));
-      }),
-    );
+    const grids = found.map(({ reading, right, count }) => {
+      const values = right.map((row) => row.map((each) => (count ? each / count : 0)));
+      const heading = h("h3", {}, t(`lesson.align.by_${reading}`, { count }));
+      return h("div", { class: "scores" }, heading, scoreGrid(values, reading, openHead));
+    });
+    scores.replaceChildren(...grids);
     verdict.replaceChildren(...describe(found));
   }
   drawScores();
@@ -63,10 +61,7 @@ export function alignmentFigure(run: Run) {
 const openHead = (layer: number, head: number) =>
   update({ tab: "attention", kind: "cross", layer, head, averaged: false });
 
-/**
- * A row for each output token, a column for each source token: a click or the space bar links the two.
- * @param links changed in place
- */
+/** Output tokens by source tokens: a click or the space bar links the two. @param links changed in place */
 function alignmentGrid(run: Run, links: Links, onChange: () => void) {
   const cells = run.output.map((token, row) =>
     run.source.map((source, column) => {
@@ -106,33 +101,23 @@ const STEPS: Record<string, [number, number]> = {
 
 /** The Tab key reaches one cell, arrow keys, Home and End the others; Space, Enter and a click toggle one. */
 function listenToCells(grid: HTMLElement, cells: HTMLElement[][], toggle: (cell: HTMLElement) => void) {
-  let stop = cells[0][0]; // the cell that the Tab key reaches
-  stop.tabIndex = 0;
-  const cellOf = (event: Event) => closest(event, "td[data-row]");
-  grid.addEventListener("focusin", (event) => {
-    stop.tabIndex = -1;
-    stop = cellOf(event) ?? stop;
-    stop.tabIndex = 0;
+  const [columns, last] = [cells[0].length, cells[0].length - 1];
+  cells[0][0].tabIndex = 0;
+  rove(grid, cells.flat(), (key, at) => {
+    const [row, column] = [Math.floor(at / columns), at % columns];
+    const step = STEPS[key];
+    return step && (cells[row + step[0]] ?? cells[row])[Math.min(Math.max(column + step[1], 0), last)];
   });
-  grid.addEventListener("click", (event) => {
-    const cell = cellOf(event);
-    if (cell) toggle(cell);
-  });
-  grid.addEventListener("keydown", (event) => {
-    const cell = cellOf(event);
-    const toggles = event.key === " " || event.key === "Enter";
-    const step = STEPS[event.key];
-    if (!cell || (!step && !toggles)) return;
-    const row = cells[Number(cell.dataset.row) + (step?.[0] ?? 0)];
-    const next = step && row?.[Math.min(Math.max(Number(cell.dataset.column) + step[1], 0), row.length - 1)];
+  const toggleCell = (event: Event) => {
+    const cell = closest(event, "td[data-row]");
+    if (!cell) return;
     event.preventDefault();
-    event.stopPropagation(); // these keys also change the step
-    if (next) next.focus();
-    else if (toggles) toggle(cell);
-  });
+    toggle(cell);
+  };
+  grid.addEventListener("click", toggleCell);
+  grid.addEventListener("keydown", (event) => [" ", "Enter"].includes(event.key) && toggleCell(event));
 }
 
-/** Which reading finds more, and with which head. */
 function describe(found: ({ reading: Reading } & HeadScores)[]) {
   if (!found[0].count) return nodes("lesson.align.nothing");
   const best = found.map((scores) => ({ ...scores, best: bestHead(scores) }));

@@ -8,7 +8,6 @@ import { button, changeDetector } from "../../ui/parts.ts";
 
 const PANEL = "lesson-plan";
 
-/** The stops by name, in their order. */
 export function progressBar(open: (stop: number) => void) {
   const element = h("ol", { class: "stops" });
   const isNew = changeDetector();
@@ -16,9 +15,8 @@ export function progressBar(open: (stop: number) => void) {
     const order = lessonStops();
     element.classList.toggle("crowded", order.length === LESSON_STOPS.length);
     if (isNew(state.stops, isReal())) element.replaceChildren(...order.map((stop, i) => h("li", {}, opener(stop, i))));
-    [...element.querySelectorAll("button")].forEach((each, i) => {
-      each.setAttribute("aria-current", order[i] === state.stop ? "step" : "false");
-    });
+    for (const [i, each] of element.querySelectorAll("button").entries())
+      each.ariaCurrent = order[i] === state.stop ? "step" : "false";
   };
   const opener = (stop: number, i: number) => {
     const name = LESSON_STOPS[stop];
@@ -56,7 +54,6 @@ export function planChooser() {
 
 const isReal = () => state.run.model.pieces;
 
-/** The stops of a lesson of this length. */
 const stopsOf = (minutes: number) => stopOrder(plannedStops(minutes, isReal()), isReal());
 
 function planLengths() {
@@ -65,12 +62,10 @@ function planLengths() {
   return segmented(t("lesson.plan.length"), options, (plan) => choose(plannedStops(Number(plan), isReal())));
 }
 
-/** The place stays, if the plan has it. */
 const choose = (stops: number[] | null) => update({ stops, stop: state.stop });
 
 const isPlan = (minutes: number) => stopsOf(minutes).join() === lessonStops().join();
 
-/** A stop of the list: whether it is in the lesson, and earlier or later. */
 function row(stop: number) {
   const order = lessonStops();
   const at = order.indexOf(stop);
@@ -89,7 +84,6 @@ function row(stop: number) {
   return h("li", { class: at < 0 ? "left-out" : "" }, h("label", {}, box, " ", name), minutes, move(-1), move(1));
 }
 
-/** With a stop or without it. */
 const toggled = (order: readonly number[], stop: number) =>
   order.includes(stop) ? order.filter((each) => each !== stop) : withStop(order, stop);
 

@@ -1,13 +1,12 @@
 // The figures of the lesson's stops, with a legend of their colours.
 
 import type { Kind, Run, Side } from "../../api/types.ts";
-import { describeLargestWeights, heatmap, mapHeading } from "../../charts/attention-map.ts";
+import { describedMap, describeLargestWeights, mapHeading } from "../../charts/attention-map.ts";
 import { areMany } from "../../charts/key-order.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
 import { fluidPicture, type Row, vectorStrips } from "../../charts/vector-strip.ts";
 import { isPresenting } from "../../state/address.ts";
 import { t } from "../../state/i18n.ts";
-import { SIDES } from "../../state/state.ts";
 import { chip, h, setChildren } from "../../ui/dom.ts";
 import { link } from "../../ui/parts.ts";
 import { encoderInput, type LessonView } from "./stop.ts";
@@ -26,25 +25,18 @@ export function colourLegend(what: "strips" | Kind, run: Run) {
   const isStrips = what === "strips";
   const [from, to] = isStrips ? ["below", "above"] : ["zero", "one"];
   const isMasked = !isStrips && run.attention[what].allowed.some((row) => row.includes(false));
-  return h(
-    "p",
-    { class: `colours ${isStrips ? "strips" : "map"}` },
-    h("span", {}, t(`lesson.colours.${from}`), h("i", { class: "ramp" }), t(`lesson.colours.${to}`)),
-    isMasked ? h("span", {}, h("i", { class: "swatch hatched" }), t("masked")) : null,
-  );
+  const scale = h("span", {}, t(`lesson.colours.${from}`), h("i", { class: "ramp" }), t(`lesson.colours.${to}`));
+  const masked = isMasked ? h("span", {}, h("i", { class: "swatch hatched" }), t("masked")) : null;
+  return h("p", { class: `colours ${isStrips ? "strips" : "map"}` }, scale, masked);
 }
 
-/** @param explain called for a cell */
 export const strips = (view: LessonView, rows: Row[], label: string, explain?: (i: number) => void) =>
   fluidPicture((width) => {
     const choose = explain && ((_: string, i: number) => explain(i));
     return vectorStrips(rows, { width, label, choose });
   }, view.signal);
 
-/**
- * One of the parts of the input as a row a token; of a long sentence the rows around the word in question, and a link
- * that opens the others.
- */
+/** A part of the input, a row a token: of a long sentence those around the word in question, and a link to all. */
 export async function tokenStrips(view: LessonView, part: "embedding" | "input", label: string) {
   const input = await encoderInput(view);
   const rows: Row[] = input.tokens.map((token: string, i: number) => ({
@@ -67,13 +59,11 @@ export function tokenIds(side: Side, words: string[], ids: number[]) {
   return h("div", { class: "token-ids" }, h("h4", {}, t(`side.${side}`)), h("ol", {}, items));
 }
 
-/** A head's map. */
 export const map = (view: LessonView, kind: Kind, layer: number, head: number, query: number | null) => [
   h("h4", {}, mapHeading(kind, layer, head)),
   mapPicture(view, kind, layer, head, query),
 ];
 
-/** The maps of all heads of a layer of the encoder. */
 export function headMaps(view: LessonView) {
   const { heads, keys } = view.run.attention.encoder;
   const columns = heads > MANY ? 6 : heads > FEW ? (keys.length > MAX_ACROSS ? 3 : 4) : 2; // in front of a class
@@ -99,15 +89,12 @@ const mapPicture = (
     const share = small ? ROWS_SHARE / small.rows : CLASS_SHARE;
     const maxHeight = innerHeight * (isPresenting() ? share : MAX_SHARE);
     const limits = small ? { maxCell: small.maxCell, isOnPaper: true } : {};
-    const map = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, maxHeight, ...limits });
-    map.mark(query);
-    map.element.setAttribute("aria-label", describeLargestWeights(kind, layer, head, run));
-    return map.element;
+    return describedMap({ run, kind, layer, head }, { width, maxHeight, ...limits }, query);
   }, signal);
 
 /** A map whose words would be too small to read. */
 const wordlessMap: typeof mapPicture = ({ run }, kind, layer, head, _query, small) => {
-  const label = describeLargestWeights(kind, layer, head, run);
+  const label = describeLargestWeights({ run, kind, layer, head });
   const picture = thumbnail(kind, layer, head, run);
   // It is square.
   if (small && isPresenting()) picture.setAttribute("style", `max-width: ${(100 * ROWS_SHARE) / small.rows}vh`);

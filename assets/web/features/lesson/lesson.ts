@@ -14,6 +14,7 @@ import { h, setChildren, twoFrames } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { fitToScreen } from "../../ui/fit-to-screen.ts";
 import { button, changeDetector, drawInSight, isOpen, link, onStopKeys, startButton } from "../../ui/parts.ts";
+import { askedQuestion, type Guesses } from "../../ui/question.ts";
 import { planChooser, progressBar } from "./bar.ts";
 import { colourLegend } from "./figures.ts";
 import { lessonLink } from "./links.ts";
@@ -26,24 +27,14 @@ type Content = Awaited<ReturnType<typeof fetchContent>>;
 const FOLD = 128; // hidden units a line
 const GUESSING = "guessing"; // class of the page while the answer is veiled: nothing else may tell it
 
-/** Which choices of a question were guessed, in their order, and whether the answer is shown. */
-const allGuesses = sessionMap<{ guesses: number[]; shown: boolean }>("lesson", 200);
-const guessesOf = (key: string) => allGuesses.get(key) ?? { guesses: [], shown: false };
+const guesses = sessionMap<Guesses>("lesson", 200);
 
 export function mount({ element, signal }: View) {
   const parts = build();
   const { bar, plan, title, headline, text, question, figure, colours, notice, arithmetic, back, next, stop } = parts;
   const keys = h("p", { class: "keys hint" }, t("lesson.keys"));
-  const head = h(
-    "div",
-    { class: "lesson-head" },
-    bar.element,
-    h("span", { class: "space" }),
-    startButton("class-start"),
-    plan.element,
-    back,
-    next,
-  );
+  const begin = [h("span", { class: "space" }), startButton("class-start"), plan.element];
+  const head = h("div", { class: "lesson-head" }, bar.element, begin, back, next);
   const name = () => `lesson-${state.stop + 1}`;
   const drawing = h("div", { class: "stop-figure" }, pictureFrame(figure, name), colours, arithmetic);
   fitToScreen(stop, drawing, signal);
@@ -130,7 +121,6 @@ async function draw(parts: Parts, element: HTMLElement) {
 const hideAnswer = (figure: HTMLElement) =>
   document.body.classList.toggle(GUESSING, isOpen(figure) && figure.classList.contains("veiled"));
 
-/** A stop without its question. */
 function drawStop({ stop, headline, text, figure, colours }: Parts, content: Content) {
   const { wide, colours: what } = content.stop;
   stop.classList.toggle("wide", Boolean(wide));
@@ -141,7 +131,6 @@ function drawStop({ stop, headline, text, figure, colours }: Parts, content: Con
   setChildren(colours, what && colourLegend(what, content.run));
 }
 
-/** Everything that is drawn of a stop. */
 async function fetchContent(name: StopName, view: LessonView) {
   const stop = STOPS[name];
   const quiz = await stop.ask(view);
@@ -161,66 +150,40 @@ async function fetchContent(name: StopName, view: LessonView) {
     return { ...content, headline: formulaRow(formula, chain), asked: drawing, answered };
   }
   const head = await encoderHead(view);
-  const drawing = (columns: string[] | undefined) => [
-    caption,
-    stageFigure(stop.stage, { ...head, columns, fold: FOLD }),
-  ];
-  const asked = drawing(stop.columns?.asked);
-  const answered = stop.columns?.answered ? drawing(stop.columns.answered) : asked;
-  return { ...content, headline: stageHeadline(stop.stage, head), asked, answered };
+  const { stage, columns } = stop;
+  const drawing = (columns?: string[]) => [caption, stageFigure(stage, { ...head, columns, fold: FOLD })];
+  const asked = drawing(columns?.asked);
+  const answered = columns?.answered ? drawing(columns.answered) : asked;
+  return { ...content, headline: stageHeadline(stage, head), asked, answered };
 }
 
-/**
- * The question. A figure that would give the answer away stays veiled until the visitor has found it or asks to see it;
- * a wrong guess says why it is wrong, and leaves the others to choose from.
- */
+/** The question, and the figure, veiled while it would give the answer away. */
 function drawQuestion(parts: Parts, content: Content) {
   const { name, run, quiz, text } = content;
-  const { choices, right } = quiz;
+  const { right } = quiz;
   const { question } = parts;
+  const choices = quiz.choices.map((each) => each.text);
   // Another step or head asks another question; a change of the run and its end do not.
-  const key = JSON.stringify([run.checkpoint, run.sentence, name, choices.map(({ text }) => text), right]);
+  const key = JSON.stringify([run.checkpoint, run.sentence, name, choices, right]);
   const isAlone = choices.length < 2; // nothing to guess: the answer stands there, and the figure is seen
-  const isSolved = ({ guesses, shown } = guessesOf(key)) => isAlone || shown || guesses.includes(right);
-  const choose = (i: number) => {
-    const { guesses, shown } = guessesOf(key);
-    if (isSolved() || i >= choices.length || guesses.includes(i)) return;
-    allGuesses.set(key, i < 0 ? { guesses, shown: true } : { guesses: [...guesses, i], shown });
+  const asked = askedQuestion({ kind: "stop", name, text: text("question"), choices, right }, key, guesses, () => {
     drawAnswer();
     twoFrames().then(() => answer.element.scrollIntoView({ block: "nearest" })); // the figure fits the screen by then
-  };
-  const buttons = choices.map(({ text }, i) =>
-    button("choice", [h("small", {}, String(i + 1)), " ", text], () => choose(i)),
-  );
-  const asking = h("h3", {}, text("question"));
-  const guessing = h("div", { class: "asking" }, asking, h("div", { class: "choices" }, buttons));
-  const answer = answerText(content, () => choose(-1));
+  });
+  const answer = answerText(content, () => asked.choose(-1));
   const drawAnswer = () => {
-    const known = guessesOf(key);
-    const solved = isSolved(known);
-    drawFigure(parts, content, solved);
-    buttons.forEach((each, i) => {
-      each.disabled = solved || known.guesses.includes(i);
-      each.classList.toggle("right", solved && i === right);
-      each.classList.toggle("wrong", i !== right && known.guesses.includes(i));
-    });
-    answer.draw(known.guesses.at(-1), solved, isAlone);
-    if (solved) question.dataset.right = String(right);
+    const isSolved = isAlone || asked.isSolved();
+    drawFigure(parts, content, isSolved);
+    asked.draw();
+    answer.draw(asked.lastGuess(), isSolved, isAlone);
+    if (isSolved) question.dataset.right = String(right);
   };
-  const votes = h("div", { class: "class-votes" });
-  setChildren(question, isAlone ? null : [guessing, votes], answer.element);
+  setChildren(question, isAlone ? null : [h("div", { class: "asking" }, asked.elements), asked.votes], answer.element);
   delete question.dataset.right;
   drawAnswer();
-  parts.choose = choose;
-  const offered = {
-    kind: "stop" as const,
-    name,
-    text: asking.textContent ?? "",
-    right,
-    votes,
-    reveal: () => choose(-1),
-  };
-  offerQuestion("stop", isAlone ? null : { ...offered, choices: choices.map((each) => each.text) });
+  if (isAlone) return offerQuestion("stop", null);
+  parts.choose = asked.choose;
+  asked.offer();
 }
 
 /** The figure of a stop, veiled while it would give the answer away. */

@@ -22,7 +22,6 @@ const LINKS: Partial<Record<StopName, Partial<State> & { experiment?: string }>>
   loop: { part: "decoding", strategy: "beam", experiment: "beam" },
 };
 
-/** A button that leads there from the stop of this name, or null. */
 export function lessonLink(name: StopName) {
   if (!LINKS[name]) return null;
   const { experiment, ...rest } = LINKS[name];

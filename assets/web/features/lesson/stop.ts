@@ -5,6 +5,7 @@ import type { Child, Kind, Places } from "../../api/types.ts";
 import { cellExplainer } from "../../charts/arithmetic.ts";
 import type { Stage } from "../../charts/sublayer-stages.ts";
 import { formatNumber } from "../../state/i18n.ts";
+import type { StopName } from "../../state/lesson-plan.ts";
 import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, attentionRow, baselineRun, decodeFloats, state } from "../../state/state.ts";
 import { distinctWord } from "../../state/words.ts";
@@ -59,7 +60,6 @@ export function lessonView(signal: AbortSignal, showArithmetic: (title: string, 
   return { run, signal, showArithmetic, ...place, places };
 }
 
-/** The chosen head of the encoder, as charts/sublayer-stages.ts draws it. */
 export const encoderHead = async (view: LessonView) => ({
   ...view,
   kind: "encoder" as const,
@@ -92,17 +92,19 @@ const toRows = (values: Float32Array, width: number) =>
 
 // ---- questions ----
 
-/** Values as choices in their order, each text once. */
+/** Values as choices in their order, each text once. @param wrong by the name of the text that says why */
 export function valueQuiz(
+  stop: StopName,
   right: number,
-  wrong: [value: number, why: string][],
+  wrong: Record<string, number>,
   places: Places,
-  format: (value: number) => string = rounded,
+  format = rounded,
 ): Quiz {
   const offered: (Choice & { value: number })[] = [{ value: right, text: format(right) }];
-  for (const [value, why] of wrong) {
+  for (const [name, value] of Object.entries(wrong)) {
     const text = format(value);
-    if (offered.every((each) => each.text !== text)) offered.push({ value, text, why });
+    const isNew = offered.every((each) => each.text !== text);
+    if (isNew) offered.push({ value, text, why: `lesson.${stop}.why.${name}` });
   }
   offered.sort((a, b) => a.value - b.value);
   return orderedQuiz(offered, places);

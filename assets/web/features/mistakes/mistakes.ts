@@ -14,14 +14,14 @@ import {
 import { EXERCISES, offeredCauses, opening } from "../../api/schema.ts";
 import { readSession, writeSession } from "../../api/session.ts";
 import type { Child, View } from "../../api/types.ts";
-import { offerQuestion } from "../../state/class-questions.ts";
 import { formatMessage, formatNumber, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { state, update } from "../../state/state.ts";
-import { h, replaceKeepingFocus, twoFrames, word } from "../../ui/dom.ts";
+import { h, keepFocus, replaceKeepingFocus, twoFrames, word } from "../../ui/dom.ts";
 import { describeWaiting, formatDuration } from "../../ui/duration.ts";
 import { fitToScreen } from "../../ui/fit-to-screen.ts";
 import { narrow } from "../../ui/frame.ts";
 import { button, drawInSight, isOpen, link, onStopKeys, setContent } from "../../ui/parts.ts";
+import { askedQuestion, type Guesses } from "../../ui/question.ts";
 import { lossCurves, outputTokens, revealedMistake, symptomMaps, symptomPlaces } from "./symptoms.ts";
 
 export type Places = ReturnType<typeof exercisePlaces>;
@@ -32,10 +32,7 @@ const NAMES = Object.keys(EXERCISES);
 const TESTED_TWICE = "teacher_forced_test"; // one model, and nothing is wrong with its training
 const RANDOM = "no_eval"; // two runs of it may have the same words
 
-/** The causes that were chosen in each exercise, in their order. */
-const guesses: Map<string, string[]> = new Map();
-/** Exercises whose answer is shown: it was guessed, or asked for. */
-const revealed: Set<string> = new Set();
+const guesses: Map<string, Guesses> = new Map();
 /** Exercises that were answered and whose symptom was seen, also before a reload. */
 const done: Set<string> = new Set();
 
@@ -83,8 +80,8 @@ export function mount({ element, signal }: View) {
 /** All exercises, with the open one and those that are done; folded away on a narrow page. */
 function exerciseList(mistakes: Record<string, MistakeCode>, open: (name: string) => void, signal: AbortSignal) {
   const summary = h("summary");
-  const items = h("ol");
-  const element = h("details", { class: "card exercises" }, summary, items);
+  const list = h("ol");
+  const element = h("details", { class: "card exercises" }, summary, list);
   const fold = () => {
     element.open = !narrow.matches;
   };
@@ -97,14 +94,8 @@ function exerciseList(mistakes: Record<string, MistakeCode>, open: (name: string
       if (narrow.matches) element.open = false;
     },
     draw() {
-      const rows = NAMES.map((name, i) =>
-        h(
-          "li",
-          {},
-          exerciseItem(mistakes[name], i, () => open(name)),
-        ),
-      );
-      replaceKeepingFocus(items, rows);
+      const items = NAMES.map((name, i) => exerciseItem(mistakes[name], i, () => open(name)));
+      keepFocus(list, () => list.replaceChildren(...items.map((item) => h("li", {}, item))));
     },
   };
 }
@@ -119,7 +110,6 @@ function exerciseHead({ name, kind }: MistakeCode, heading: string, move: (by: 1
   ];
 }
 
-/** Whether a mistake is of training or of decoding. */
 const kindTag = (kind: string) => h("small", { class: `kind ${kind}` }, t(`mistakes.kind.${kind}`));
 
 function exerciseItem({ name, kind }: MistakeCode, i: number, open: () => void) {
@@ -133,7 +123,6 @@ function exerciseItem({ name, kind }: MistakeCode, i: number, open: () => void) 
   return button(null, content, open, { value: name, "aria-current": name === state.exercise ? "step" : "false" });
 }
 
-/** Where each exercise is shown in its turn. */
 function exercisePlaces() {
   const live = h("div", { class: "live" });
   const symptom = h("div", { class: "symptom" });
@@ -147,8 +136,8 @@ function exercisePlaces() {
 function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }: Places, answered: () => void) {
   const { name, kind } = mistake;
   const lifetime = new AbortController();
-  const training = kind === "training" ? trainingPanel(mistake, lifetime.signal) : null;
-  const quiz = guessPanel(name, choose);
+  const quiz = guessPanel(name, drawGuess);
+  const training = kind === "training" ? trainingPanel(mistake, quiz.isSolved, lifetime.signal) : null;
   let shown = null as Symptom | null;
   const fetchSymptom = symptomOf(name, lifetime.signal, show);
 
@@ -167,7 +156,7 @@ function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }:
   /** The cause, beside the right code; shown once the visitor has found it or given up. */
   function drawAnswer() {
     quiz.draw(shown !== null);
-    reveal.hidden = !revealed.has(name);
+    reveal.hidden = !quiz.isSolved();
     if (reveal.hidden) return;
     reveal.replaceChildren(...revealedMistake(mistake, shown));
     if (shown && !done.has(name)) {
@@ -175,13 +164,7 @@ function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }:
       answered();
     }
   }
-  /** Answer the question by the i-th choice, as often as it takes; −1 to be shown. */
-  function choose(i: number) {
-    const cause = offeredCauses(name)[i];
-    const tried = guesses.get(name) ?? [];
-    if (revealed.has(name) || (i >= 0 && (!shown || !cause || tried.includes(cause)))) return;
-    if (cause) guesses.set(name, [...tried, cause]);
-    if (!cause || cause === name) revealed.add(name);
+  function drawGuess() {
     drawAnswer();
     training?.draw(); // whose curves have names by now
     const look = () => question.querySelector(".reveal")?.scrollIntoView({ block: "nearest" });
@@ -191,8 +174,8 @@ function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }:
   live.replaceChildren(...(training?.content ?? []));
   question.replaceChildren(...quiz.content);
   show(null);
-  offerToClass(name, quiz.votes, () => choose(-1));
-  return { name, draw, choose, end: () => lifetime.abort() };
+  quiz.offer(); // a class may predict before it sees the symptom, and while a training goes on
+  return { name, draw, choose: (i: number) => (i < 0 || shown) && quiz.choose(i), end: () => lifetime.abort() };
 }
 
 /** Asks for the symptom of the sentence at the top, once. */
@@ -218,14 +201,6 @@ function symptomOf(name: string, signal: AbortSignal, show: (found: Symptom | nu
   };
 }
 
-/** A class may predict before it sees the symptom, and while a training goes on. @param reveal shows the answer */
-function offerToClass(name: string, votes: HTMLElement, reveal: () => void) {
-  const causes = offeredCauses(name);
-  const choices = causes.map((cause) => t(`mistakes.${cause}.cause`));
-  const question = { text: t("mistakes.question"), choices, right: causes.indexOf(name) };
-  offerQuestion("mistake", { kind: "mistake", name, ...question, reveal, votes });
-}
-
 function describeSymptom(exercise: string, found: DecodingSymptom | Symptom) {
   const isElsewhere = "elsewhere" in found && found.elsewhere;
   const isDecoding = "model" in found; // of a training, curves are seen
@@ -245,7 +220,7 @@ function symptomText(exercise: string, { wrong }: Symptom) {
 }
 
 /** The trainings of an exercise: live or as they were recorded; while they go on their steps, losses and time left. */
-function trainingPanel({ name, seconds }: MistakeCode, signal: AbortSignal) {
+function trainingPanel({ name, seconds }: MistakeCode, isSolved: () => boolean, signal: AbortSignal) {
   const models = name === TESTED_TWICE ? 1 : 2;
   const losses = lossCurves(signal);
   const time = formatDuration(seconds ?? 0);
@@ -274,7 +249,7 @@ function trainingPanel({ name, seconds }: MistakeCode, signal: AbortSignal) {
       going.hidden = !isOn;
       bar.value = training.wrong.length ? stepsDone(training) / (models * training.steps) : 0;
       setContent(left, isOn ? describeProgress(training, models, seconds ?? 0) : null);
-      const areKnown = revealed.has(name) && name !== TESTED_TWICE;
+      const areKnown = isSolved() && name !== TESTED_TWICE;
       const [wrong, right] = areKnown ? ["mistakes.wrong", "mistakes.right"] : ["mistakes.this", "mistakes.other"];
       losses.draw(training, { wrong: t(wrong), right: t(right) });
     },
@@ -300,37 +275,26 @@ function describeProgress(training: ReturnType<typeof mistakeTraining>, models: 
   return t("mistakes.live.progress", { n: right.length ? 2 : 1, of: models, step, steps, time });
 }
 
-/**
- * Four causes to choose from, each once, and the verdict on the last one; `choose(-1)` shows the right one.
- * @param name of the exercise
- */
-function guessPanel(name: string, choose: (i: number) => void) {
-  const choices = offeredCauses(name).map((cause, i) => {
-    const text = [h("small", {}, String(i + 1)), " ", t(`mistakes.${cause}.cause`)];
-    return button("choice", text, () => choose(i), { value: cause });
-  });
-  const votes = h("div", { class: "class-votes" });
-  const show = link(t("mistakes.show"), () => choose(-1));
+/** Four causes to choose from, and the verdict on the last choice. */
+function guessPanel(name: string, onGuess: () => void) {
+  const causes = offeredCauses(name);
+  const choices = causes.map((cause) => t(`mistakes.${cause}.cause`));
+  const question = { name, text: t("mistakes.question"), choices, values: causes, right: causes.indexOf(name) };
+  const asked = askedQuestion({ kind: "mistake", ...question }, name, guesses, onGuess);
+  const show = link(t("mistakes.show"), () => asked.choose(-1));
   const verdict = h("p", { class: "reveal" });
   const wait = h("p", { class: "hint" }, t("mistakes.first"));
   const keys = h("p", { class: "keys hint" }, t("mistakes.keys"));
-  const asked = [h("h3", {}, t("mistakes.question")), h("div", { class: "choices" }, choices)];
   return {
-    content: [...asked, votes, wait, verdict, show, keys],
-    votes,
+    ...asked,
+    content: [...asked.elements, asked.votes, wait, verdict, show, keys],
     draw(isSeen: boolean) {
-      const isAnswered = revealed.has(name);
-      const tried = guesses.get(name) ?? [];
-      const guess = tried.at(-1);
+      const isAnswered = asked.isSolved();
+      const guess = causes[asked.lastGuess() ?? -1];
+      asked.draw(isSeen);
       wait.hidden = isAnswered || isSeen;
       show.hidden = isAnswered;
       verdict.hidden = !isAnswered && !guess;
-      for (const choice of choices) {
-        const isWrong = tried.includes(choice.value) && choice.value !== name;
-        choice.disabled = isAnswered || !isSeen || isWrong;
-        choice.classList.toggle("right", isAnswered && choice.value === name);
-        choice.classList.toggle("wrong", isWrong);
-      }
       setContent(verdict, isAnswered ? rightVerdict(name, guess) : guess ? wrongVerdict(name, guess) : null);
     },
   };

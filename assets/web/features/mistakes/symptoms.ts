@@ -3,7 +3,7 @@
 import type { MistakeCode, Symptom, SymptomSide } from "#schema";
 import type { MistakeTraining } from "../../api/mistake-training.ts";
 import type { DrawnRun, Kind, Places, Side } from "../../api/types.ts";
-import { describeLargestWeights, heatmap, mapHeading } from "../../charts/attention-map.ts";
+import { describedMap, mapHeading } from "../../charts/attention-map.ts";
 import { lineChart } from "../../charts/line-chart.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
 import { fluidPicture } from "../../charts/vector-strip.ts";
@@ -41,7 +41,6 @@ const LOSS_AXIS = { type: "log", range: [-3, 1], dtick: 1, tickformat: "~r" };
 
 const WHICH = ["wrong", "right"] as Which[];
 
-/** A number of a side, for people. */
 function formatMeasured(name: string, value: number) {
   if (COUNTS.includes(name)) return formatNumber(value);
   return name in DIGITS ? value.toFixed(DIGITS[name]) : formatPercent(value);
@@ -51,9 +50,7 @@ function formatMeasured(name: string, value: number) {
 const outputText = (text: string) => (text ? word(text, "target") : h("i", {}, t("mistakes.no_output")));
 const texts = (side: SymptomSide) => side.text.split(" | ");
 
-/**
- * The placeholders of an exercise's texts: the wrong side's numbers by their names, the right side's after "right_".
- */
+/** The placeholders of an exercise's texts: the wrong side's numbers, and after "right_" the right side's. */
 export function symptomPlaces({ sentence, wanted, head, right, wrong }: Symptom): Places {
   const numbers = (side: SymptomSide, before: string) =>
     Object.entries(side.numbers).map(([name, value]) => [
@@ -74,17 +71,13 @@ export function symptomPlaces({ sentence, wanted, head, right, wrong }: Symptom)
   };
 }
 
-/** Each output in a line, token by token: where there is no map to look at. */
 export function outputTokens(side: SymptomSide) {
   const line = (text: string) => text.split(" ").map((token) => h("li", {}, chip("span", token, "target")));
   const lines = texts(side).map((text) => h("ol", {}, line(text)));
   return h("div", { class: "token-ids" }, lines);
 }
 
-/**
- * A side's maps if it has any: large for the head that shows most and small for the others; where the mistake is to
- * show one of them, each large.
- */
+/** A side's maps, large for the head that shows most; each large where the mistake is to show one of them. */
 export function symptomMaps(exercise: string, symptom: Symptom, which: Which) {
   const { attention } = symptom[which];
   if (!attention) return null;
@@ -111,10 +104,7 @@ export function symptomMaps(exercise: string, symptom: Symptom, which: Which) {
 function largeMap(run: DrawnRun, kind: Kind, head: number, sides: [Side, Side], file: string) {
   const figure = fluidPicture((width) => {
     const limits = isPresenting() ? { maxHeight: innerHeight * MAX_SHARE } : {};
-    const map = heatmap(kind, 0, head, { width, sides, run, ...limits });
-    map.mark(null);
-    map.element.setAttribute("aria-label", describeLargestWeights(kind, 0, head, run));
-    return map.element;
+    return describedMap({ run, kind, layer: 0, head }, { width, sides, ...limits });
   });
   return savable(h("div", { class: "large" }, figure), figure, () => `${file}-${head + 1}`);
 }
@@ -129,11 +119,9 @@ function describeHead(run: DrawnRun, kind: Kind, head: number) {
   return t("mistakes.head_differs", { head: head + 1, count, rows: queries.length });
 }
 
-/** The losses of both sides while they are trained. */
 export function lossCurves(signal: AbortSignal) {
   const chart = lineChart(isPresenting() ? LOW_CHART : CHART, signal);
   const element = h("div", { class: "savable" }, h("h4", {}, t("mistakes.loss")), chart.element);
-  /** @param names of the sides */
   const draw = (training: MistakeTraining, names: Record<Which, string>) => {
     const curves = WHICH.filter((which) => training[which].length).map((which) => ({
       name: `${names[which]} ${training[which].at(-1)?.[1].toFixed(3)}`,

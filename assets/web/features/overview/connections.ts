@@ -10,7 +10,6 @@ export const streams = ({ encoder, decoder }: Layout) =>
     svg("rect", { x, y: top, width, height: bottom - top, class: "stream" }),
   );
 
-/** The connections: residual paths, branches, the encoder's output, and the way to the word. */
 export function connections(layout: Layout, run: Run) {
   const { encoder, decoder, type } = layout;
   const path = (parts: string[], name: string) => svg("path", { d: parts.join(""), class: name });
@@ -83,7 +82,6 @@ function additions(column: Column, isMirrored: boolean, run: Run, type: number) 
   });
 }
 
-/** From the encoder's output to each cross-attention. */
 function memoryBus({ decoder, memory, busX, isWide, type }: Layout) {
   const start = { x: isWide ? memory.x + memory.width : busX, y: memory.y + memory.height / 2 };
   const reads = decoder.layers.flatMap(({ attention }) => attention.filter(({ kind }) => kind === "cross"));
@@ -95,7 +93,6 @@ function memoryBus({ decoder, memory, busX, isWide, type }: Layout) {
   return [trunk, ...ends.flatMap(({ x, y }) => [`M${busX} ${y}H${x}`, arrow(x, y, 1, 0, type)])];
 }
 
-/** From the decoder's last layer to the word. */
 function outputPath({ decoder, output, isWide, type, height }: Layout) {
   const { word, candidates, linear } = output;
   const middle = word.x + word.width / 2;

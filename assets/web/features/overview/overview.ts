@@ -77,13 +77,16 @@ function draw(overview: Overview) {
 
 function drawPicture(overview: Overview) {
   const { figure, legend, width, room, isUnfolded } = overview;
-  overview.picture = overviewPicture(state.run, {
-    ...{ width, room, isUnfolded },
-    isWhole: isPresenting(), // the audience cannot scroll
-    unfold: (stack) => unfold(overview, stack),
-    follow: (token) => follow(overview, token),
-    goTo: (step) => update({ step }),
-  });
+  const isWhole = isPresenting(); // the audience cannot scroll
+  overview.picture = overviewPicture(
+    state.run,
+    { width, room, isUnfolded, isWhole },
+    {
+      unfold: (stack) => unfold(overview, stack),
+      follow: (token) => follow(overview, token),
+      goTo: (step) => update({ step }),
+    },
+  );
   figure.replaceChildren(overview.picture.element);
   legend.textContent = t(state.run.model.norm_first ? "overview.legend_norm_first" : "overview.legend");
   overview.drawnStep = -1;
@@ -114,7 +117,6 @@ function follow(overview: Overview, token: Token | null) {
   overview.say.style.minHeight = `${overview.say.offsetHeight}px`; // else the word would move away from the pointer
 }
 
-/** The text alternative of a step. */
 function describeStep() {
   const { run, step } = state;
   const { token, probability } = run.steps[step];
@@ -166,7 +168,6 @@ function describeToken({ side, at }: Token) {
   return joinSentences(path, nodes(side === "target" && at > step ? "overview.not_yet" : "overview.unseen", places));
 }
 
-/** Whether a layer is among those that are folded at first. */
 function isFolded({ layer }: { layer: number }) {
   return KINDS.some((kind) => {
     const folded = foldedLayers(state.run.attention[kind].layers, false);

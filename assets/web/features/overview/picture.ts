@@ -1,5 +1,4 @@
-// The picture of the whole: the paper's Figure 1 of one run. Built once a run; a step only moves marks and changes
-// words.
+// The paper's Figure 1 of one run. Built once a run; a step only moves marks and changes words.
 
 import type { Kind, Run, Side, Stack } from "../../api/types.ts";
 import { paintedCanvas, paintMap } from "../../charts/map-canvas.ts";
@@ -10,6 +9,7 @@ import {
   type Layout,
   overviewLayout,
   SHOWN_CANDIDATES,
+  type Sizes,
   type Tokens,
 } from "../../charts/overview-layout.ts";
 import { openPlace, type Place, placeKey, placeName, targetOf } from "../../charts/overview-place.ts";
@@ -17,15 +17,13 @@ import { findChange, isAblated } from "../../state/changes.ts";
 import { formatPercent, t } from "../../state/i18n.ts";
 import { argmax } from "../../state/state.ts";
 import { outputToken } from "../../state/words.ts";
-import { fitted, h, isSpecial, svg, textWidth, typeScale } from "../../ui/dom.ts";
+import { type Attributes, fitted, h, isSpecial, svg, textWidth, typeScale } from "../../ui/dom.ts";
 import { connections, returnPath, streams } from "./connections.ts";
 
 /** A token that is followed through the picture. */
 export type Token = { side: Side; at: number };
 export type Picture = ReturnType<typeof overviewPicture>;
-/**
- * The marked parts: the step, the token that is followed, the weights of their source tokens, and the highest of these.
- */
+/** The step, the token that is followed, the weights of the source tokens, and the highest of these. */
 type Shown = { step: number; token: Token | null; row: HeadsWeight[]; top: HeadsWeight };
 type HeadsWeight = ReturnType<typeof rowOfAllHeads>[number];
 
@@ -38,37 +36,23 @@ const SIDES = ["source", "target"] as Side[];
 
 const tokensOf = (run: Run, side: Side) => (side === "source" ? run.source : run.decoder_input);
 
-/**
- * @param options `room`: px of height, which it keeps to if `isWhole`; `follow` is called when a token is pointed at or
- * has the focus
- */
-export function overviewPicture(
-  run: Run,
-  {
-    unfold,
-    follow,
-    goTo,
-    ...place
-  }: {
-    width: number;
-    room: number;
-    isWhole: boolean;
-    isUnfolded: boolean;
-    unfold: (stack: Stack) => void;
-    follow: (token: Token | null) => void;
-    goTo: (step: number) => void;
-  },
-) {
+/** `room`: px of height, kept to if `isWhole` */
+type Frame = Pick<Sizes, "width" | "room" | "isUnfolded"> & { isWhole: boolean };
+/** `follow` is called for a token that is pointed at or has the focus, and with null after it. */
+type Reactions = {
+  unfold: (stack: Stack) => void;
+  follow: (token: Token | null) => void;
+  goTo: (step: number) => void;
+};
+
+export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }: Reactions) {
   const { encoder, decoder } = run.attention;
   const captions = captionsOf(run);
-  const layout = layoutOf(run, captions, place);
+  const layout = layoutOf(run, captions, frame);
   const { width, height } = layout;
-  const picture = svg("svg", {
-    viewBox: `0 0 ${width} ${height}`,
-    ...{ width, height },
-    role: "group",
-    "aria-label": t("overview.picture", { encoder: encoder.layers, decoder: decoder.layers, heads: encoder.heads }),
-  });
+  const name = t("overview.picture", { encoder: encoder.layers, decoder: decoder.layers, heads: encoder.heads });
+  const box = { viewBox: `0 0 ${width} ${height}`, width, height };
+  const picture = svg("svg", { ...box, role: "group", "aria-label": name });
   const marks = {
     ...rowMarks(layout),
     lane: svg("path", { class: "lane" }),
@@ -80,9 +64,7 @@ export function overviewPicture(
     source: tokenChips("source", run, layout, follow),
     target: tokenChips("target", run, layout, follow),
   };
-  chips.target.forEach((chip, at) => {
-    onPress(chip, () => goTo(at));
-  });
+  for (const [at, chip] of chips.target.entries()) onPress(chip, () => goTo(at));
   const output = drawOutput(layout, run);
   picture.append(
     ...streams(layout),
@@ -114,7 +96,6 @@ export function overviewPicture(
   };
 }
 
-/** The name of each kind of sublayer. */
 function captionsOf({ attention }: Run): Record<Kind, string> {
   const isCausal = attention.decoder.allowed.every((row, query) => row.every((open, key) => open <= (key <= query)));
   return {
@@ -124,11 +105,7 @@ function captionsOf({ attention }: Run): Record<Kind, string> {
   };
 }
 
-function layoutOf(
-  run: Run,
-  captions: Record<Kind, string>,
-  place: { width: number; room: number; isWhole: boolean; isUnfolded: boolean },
-) {
+function layoutOf(run: Run, captions: Record<Kind, string>, frame: Frame) {
   const { encoder, decoder, cross } = run.attention;
   const type = typeScale();
   const measured = (words: string[]) => words.map((each) => textWidth(each, WORD_SIZE * type));
@@ -138,7 +115,7 @@ function layoutOf(
     words: { source: measured(run.source), target: measured(run.decoder_input) },
     caption: 0.93 * Math.max(...Object.values(captions).map((each) => textWidth(each, 12 * type))), // of bold type
     type,
-    ...place,
+    ...frame,
   });
 }
 
@@ -157,9 +134,7 @@ function showPlace(picture: Element, place: Place | null) {
 function paintedMaps(layout: Layout, run: Run) {
   const { canvas } = paintedCanvas(layout.width, layout.height, (context) => {
     for (const { kind, layer, heads } of sublayersOf(layout))
-      heads.forEach((box, head) => {
-        paintMap(context, { run, kind, layer, head }, box);
-      });
+      for (const [head, box] of heads.entries()) paintMap(context, { run, kind, layer, head }, box);
   });
   canvas.style.cssText = `width: ${layout.width}px; height: ${layout.height}px`;
   canvas.setAttribute("aria-hidden", "true"); // its numbers are a click away, each map's in its tab
@@ -177,21 +152,28 @@ const setBox = (element: Element, box: Box) => {
   for (const [name, value] of Object.entries(box)) element.setAttribute(name, String(value));
 };
 
+const rect = (x: number, y: number, width: number, height: number) => `M${x} ${y}h${width}v${height}h${-width}z`;
+
+const middleOf = ({ x, y, width, height }: Box) => ({ x: x + width / 2, y: y + height / 2 + 1 });
+
+/** Words at a place, of a size in px. */
+const label = ({ x, y }: { x: number; y: number }, size: number, words = "", name = "name middle") =>
+  svg("text", { x, y, class: name, style: `font-size: ${size}px` }, words);
+
+/** A part of the picture that is pressed. */
+function pressed(box: Box, rx: number, act: () => void, attributes: Attributes) {
+  const element = svg("g", { role: "button", tabindex: 0, ...attributes }, svg("rect", { ...box, rx }));
+  onPress(element, act);
+  return element;
+}
+
 /** A part of the picture that leads to its place. @param words that stand in it @param size px of the words */
 function control(place: Place, box: Box, run: Run, words: string = "", type: number = 1, size: number = 12 * type) {
   const { tab } = targetOf(place, run);
   const name = t("overview.opens", { place: placeName(place), tab: t(`tab.${tab}`) });
-  const attributes = { role: "button", tabindex: 0, "aria-label": name, "data-place": placeKey(place) };
-  const element = svg(
-    "g",
-    { class: `part ${place.what}`, ...attributes },
-    svg("rect", { ...box, rx: place.what === "head" ? 2 : 5 * type }),
-  );
-  if (words) {
-    const middle = { x: box.x + box.width / 2, y: box.y + box.height / 2 + 1 };
-    element.append(svg("text", { ...middle, class: "name middle", style: `font-size: ${size}px` }, words));
-  }
-  onPress(element, () => openPlace(place));
+  const attributes = { class: `part ${place.what}`, "aria-label": name, "data-place": placeKey(place) };
+  const element = pressed(box, place.what === "head" ? 2 : 5 * type, () => openPlace(place), attributes);
+  if (words) element.append(label(middleOf(box), size, words));
   return element;
 }
 
@@ -204,7 +186,6 @@ function onPress(element: SVGElement, act: () => void) {
   });
 }
 
-/** A stack from its tokens to its last layer. */
 function drawColumn(
   stack: Stack,
   run: Run,
@@ -217,10 +198,8 @@ function drawColumn(
   const { title, input, layers, fold } = layout[stack];
   const isBare = !run.model.positions || findChange({ do: "positions", stack, how: "removed" }, run.changes);
   const name = t(isBare ? "overview.input_bare" : "overview.input");
-  const heading = svg("text", { ...title, class: "stack-name", style: `font-size: ${14 * type}px` });
-  heading.append(t(`overview.${stack}`));
   return [
-    heading,
+    label(title, 14 * type, t(`overview.${stack}`), "stack-name"),
     svg("g", { role: "group", "aria-label": t(`overview.tokens.${stack}`) }, chips),
     control({ what: "positions", stack }, input, run, name, type, layout.name),
     ...layers.map((layer) => drawLayer(stack, layer, run, captions, layout)),
@@ -241,53 +220,41 @@ function tokenChips(side: Side, run: Run, layout: Layout, follow: (token: Token 
 /** @param sizes `name`: px of a name */
 function drawLayer(
   stack: Stack,
-  { layer, box, label, attention, feedForward }: Layer,
+  { layer, box, label: side, attention, feedForward }: Layer,
   run: Run,
   captions: Record<Kind, string>,
   { type, name: px }: { type: number; name: number },
 ) {
-  const number = control({ what: "layer", stack, layer }, label, run, String(layer + 1), type, 14 * type);
+  const number = control({ what: "layer", stack, layer }, side, run, String(layer + 1), type, 14 * type);
   const sublayers = attention.flatMap((each) => {
     const { kind, heads, caption } = each;
     const place = { what: "sublayer", kind, layer } as Place;
     const size = { width: textWidth(captions[kind], px) + 8, height: 24 * type };
     const name = control(place, { x: caption.x - 2, y: caption.y - size.height / 2, ...size }, run);
-    name.append(svg("text", { ...caption, class: "name", style: `font-size: ${px}px` }, captions[kind]));
+    name.append(label(caption, px, captions[kind], "name"));
     const parts = heads.map((map, head) => {
       const part = control({ what: "head", kind, layer, head }, map, run);
       return isAblated(kind, layer, head, run.changes) ? silenced(part, map) : part;
     });
     return [name, ...parts];
   });
-  const words = t("overview.ffn");
-  const network = control({ what: "ffn", stack, layer }, feedForward.box, run, words, type, px);
+  const network = control({ what: "ffn", stack, layer }, feedForward.box, run, t("overview.ffn"), type, px);
   const frame = svg("rect", { ...box, rx: 8 * type, class: "layer-frame" });
   return svg("g", { "data-layer": `${stack} ${layer}` }, frame, number, ...sublayers, network);
 }
 
-/** A head that contributes nothing is crossed out. */
 function silenced(part: SVGElement, { x, y, width, height }: Box) {
   part.classList.add("silenced");
   part.setAttribute("aria-label", t("overview.silenced", { opens: part.getAttribute("aria-label") ?? "" }));
-  part.append(
-    svg("path", { d: `M${x} ${y}l${width} ${height}M${x} ${y + height}l${width} ${-height}`, class: "cross" }),
-  );
+  const d = `M${x} ${y}l${width} ${height}M${x} ${y + height}l${width} ${-height}`;
+  part.append(svg("path", { d, class: "cross" }));
   return part;
 }
 
-function foldButton(
-  stack: Stack,
-  { from, to, box }: { from: number; to: number; box: Box },
-  act: () => void,
-  type: number,
-) {
+function foldButton(stack: Stack, { from, to, box }: NonNullable<Column["fold"]>, act: () => void, type: number) {
   const name = t(`overview.folded.${stack}`, { from: from + 1, to: to + 1 });
-  const element = svg("g", { class: "part folded", role: "button", tabindex: 0, "aria-label": name });
-  const middle = { x: box.x + box.width / 2, y: box.y + box.height / 2 + 1, class: "name middle" };
-  const text = svg("text", { ...middle, style: `font-size: ${12 * type}px` });
-  text.append(t("overview.folded", { from: from + 1, to: to + 1 }));
-  element.append(svg("rect", { ...box, rx: 5 * type }), text);
-  onPress(element, act);
+  const element = pressed(box, 5 * type, act, { class: "part folded", "aria-label": name });
+  element.append(label(middleOf(box), 12 * type, t("overview.folded", { from: from + 1, to: to + 1 })));
   return element;
 }
 
@@ -299,9 +266,9 @@ function tokenChip(token: string, at: number, side: Side, { boxes, box: line, is
   const ground = svg("rect", { ...box, rx: isStrip ? 0 : 5 * type, class: "ground" });
   const above = isStrip ? box.y - 10 * type : box.y + box.height / 2;
   const size = WORD_SIZE * type;
-  const label = fitted(token, size, isStrip ? line.width : box.width - 8 * type);
+  const words = fitted(token, size, isStrip ? line.width : box.width - 8 * type);
   const x = isStrip ? cellLabel(token, at, { boxes, box: line }, size).middle : box.x + box.width / 2;
-  const text = svg("text", { x, y: above, class: `label ${side} middle`, style: `font-size: ${size}px` }, label);
+  const text = label({ x, y: above }, size, words, `label ${side} middle`);
   const kind = `${isSpecial(token) ? " special" : ""}${isStrip ? " slim" : ""}`;
   return svg("g", { class: `token ${side}${kind}`, ...attributes }, ground, text);
 }
@@ -313,10 +280,7 @@ function cellLabel(token: string, at: number, { boxes, box: line }: Pick<Tokens,
   return { middle: Math.min(Math.max(above, line.x + half), line.x + line.width - half), half };
 }
 
-/**
- * Words of slim cells: that of the token that is followed, that of the step, and of source tokens those that the step
- * attends to more than evenly, as far as there is room beside stronger ones.
- */
+/** Words of slim cells: the followed token's, the step's, and the most attended ones, as far as there is room. */
 function nameCells(chips: Record<Side, SVGElement[]>, layout: Layout, run: Run, { step, token, row, top }: Shown) {
   const attended = row.filter(({ mean }) => mean > 1 / row.length).sort((a, b) => b.mean - a.mean);
   const wanted = { source: [...(top.weight > 0 ? [top.key] : []), ...attended.map(({ key }) => key)], target: [step] };
@@ -327,9 +291,9 @@ function nameCells(chips: Record<Side, SVGElement[]>, layout: Layout, run: Run, 
     const size = WORD_SIZE * layout.type;
     const named: { at: number; middle: number; half: number }[] = [];
     for (const at of [...(token?.side === side ? [token.at] : []), ...wanted[side]]) {
-      const label = cellLabel(words[at], at, tokens, size);
-      const isFree = named.every(({ middle, half }) => Math.abs(middle - label.middle) > half + label.half + size / 2);
-      if (isFree) named.push({ at, ...label });
+      const own = cellLabel(words[at], at, tokens, size);
+      const isFree = named.every(({ middle, half }) => Math.abs(middle - own.middle) > half + own.half + size / 2);
+      if (isFree) named.push({ at, ...own });
     }
     const shown = new Set(named.map(({ at }) => at));
     for (const [at, chip] of chips[side].entries()) chip.classList.toggle("named", shown.has(at));
@@ -346,12 +310,9 @@ function paidBars({ encoder }: Layout, row: HeadsWeight[]) {
   return bars.join("");
 }
 
-/** Candidates, and the word that comes out. */
 function drawOutput({ output }: Layout, run: Run) {
   const { candidates: box, linear, type } = output;
-  const middle = { x: linear.x + linear.width / 2, y: linear.y + linear.height / 2 + 1 };
-  const logits = svg("text", { ...middle, class: "name middle", style: `font-size: ${12 * type}px` });
-  logits.append(t("overview.linear"));
+  const logits = label(middleOf(linear), 12 * type, t("overview.linear"));
   const group = control({ what: "candidates" }, box, run);
   const candidates = candidateRows(output, run);
   const word = wordOut(output, run);
@@ -370,18 +331,16 @@ function drawOutput({ output }: Layout, run: Run) {
   };
 }
 
-/** A row for each candidate: the token, a bar and its probability. */
 function candidateRows({ candidates: box, row, type }: Layout["output"], run: Run) {
   const shown = run.steps.flatMap(({ candidates }) => candidates.slice(0, SHOWN_CANDIDATES));
   const longest = Math.max(...shown.map(({ token }) => textWidth(token, WORD_SIZE * type)));
   const left = Math.min(longest, box.width * 0.4) + 20 * type;
   const room = box.width - left - 58 * type;
-  const sized = (size: number) => `font-size: ${size * type}px`;
   const rows = Array.from({ length: SHOWN_CANDIDATES }, (_, i) => {
     const y = box.y + 4 * type + (i + 0.5) * row;
-    const name = svg("text", { x: box.x + 10 * type, y, class: "label", style: sized(WORD_SIZE) });
+    const name = label({ x: box.x + 10 * type, y }, WORD_SIZE * type, "", "label");
     const bar = svg("rect", { x: box.x + left, y: y - 7 * type, height: 14 * type, rx: 3, class: "share" });
-    const share = svg("text", { x: box.x + box.width - 8 * type, y, class: "name end", style: sized(12) });
+    const share = label({ x: box.x + box.width - 8 * type, y }, 12 * type, "", "name end");
     return { element: svg("g", { class: "candidate" }, name, bar, share), name, bar, share };
   });
   return {
@@ -401,14 +360,10 @@ function candidateRows({ candidates: box, row, type }: Layout["output"], run: Ru
   };
 }
 
-/** The word that a step outputs, and what becomes of it. */
 function wordOut({ word, type }: Layout["output"], run: Run) {
-  const text = (y: number, size: number, name = "name") =>
-    svg("text", {
-      ...{ x: word.x + word.width / 2, y: word.y + y * type },
-      ...{ class: `${name} middle`, style: `font-size: ${size * type}px` },
-    });
-  const [says, out, next] = [text(14, 12), text(38, OUT_SIZE, "label target"), text(62, 12)];
+  const text = (y: number, size: number, name?: string) =>
+    label({ x: middleOf(word).x, y: word.y + y * type }, size * type, "", name);
+  const [says, out, next] = [text(14, 12), text(38, OUT_SIZE, "label target middle"), text(62, 12)];
   const room = word.width - 16 * type;
   return {
     element: svg("g", { class: "word-out" }, svg("rect", { ...word, rx: 8 * type }), says, out, next),
@@ -448,18 +403,17 @@ function drawMarks(
 }
 
 function markChips({ source, target }: Record<Side, SVGElement[]>, { step, token, row, top }: Shown) {
-  source.forEach((chip, at) => {
+  for (const [at, chip] of source.entries()) {
     chip.classList.toggle("now", at === top.key && top.weight > 0);
     chip.dataset.weight = String(row[at].mean);
     chip.classList.toggle("followed", token?.side === "source" && token.at === at);
-  });
-  target.forEach((chip, at) => {
+  }
+  for (const [at, chip] of target.entries()) {
     chip.classList.toggle("future", at > step);
     chip.classList.toggle("now", at === step);
     chip.classList.toggle("followed", token?.side === "target" && token.at === at);
-    if (at === step) chip.setAttribute("aria-current", "step");
-    else chip.removeAttribute("aria-current");
-  });
+    chip.ariaCurrent = at === step ? "step" : null;
+  }
 }
 
 const sublayersOf = ({ encoder, decoder }: Layout) =>
@@ -476,26 +430,19 @@ function rowMarks(layout: Layout) {
     const path = (name: string) => svg("path", { class: name, "data-kind": kind });
     return { kind, heads, veil: path("veil"), row: path("row"), followed: path("path") };
   });
-  const rect = (x: number, y: number, width: number, height: number) => `M${x} ${y}h${width}v${height}h${-width}z`;
   return {
     elements: all.flatMap(({ veil, row, followed }) => [veil, row, followed]),
     draw(run: Run, step: number, token: Token | null) {
       for (const { kind, heads, veil, row, followed } of all) {
         const { queries, keys } = run.attention[kind];
-        const rowOf = ({ x, y, width, height }: Box, at: number) =>
-          rect(
-            x - MARK,
-            y + (at * height) / queries.length - MARK / 2,
-            width + 2 * MARK,
-            Math.max(2, height / queries.length) + MARK,
-          );
-        const columnOf = ({ x, y, width, height }: Box, at: number) =>
-          rect(
-            x + (at * width) / keys.length - MARK / 2,
-            y - MARK,
-            Math.max(2, width / keys.length) + MARK,
-            height + 2 * MARK,
-          );
+        const rowOf = ({ x, y, width, height }: Box, at: number) => {
+          const high = height / queries.length;
+          return rect(x - MARK, y + at * high - MARK / 2, width + 2 * MARK, Math.max(2, high) + MARK);
+        };
+        const columnOf = ({ x, y, width, height }: Box, at: number) => {
+          const wide = width / keys.length;
+          return rect(x + at * wide - MARK / 2, y - MARK, Math.max(2, wide) + MARK, height + 2 * MARK);
+        };
         const later = ({ x, y, width, height }: Box) => {
           const top = ((step + 1) * height) / queries.length;
           return rect(x, y + top, width, Math.max(0, height - top));
@@ -506,10 +453,8 @@ function rowMarks(layout: Layout) {
         }
         const isRow = token && token.side === (kind === "encoder" ? "source" : "target");
         const isColumn = token && token.side === (kind === "decoder" ? "target" : "source");
-        const d = token
-          ? heads.map((box) => (isRow ? rowOf(box, token.at) : "") + (isColumn ? columnOf(box, token.at) : "")).join("")
-          : "";
-        followed.setAttribute("d", d);
+        const path = (box: Box) => [isRow ? rowOf(box, token.at) : "", isColumn ? columnOf(box, token.at) : ""];
+        followed.setAttribute("d", heads.flatMap(path).join(""));
         followed.setAttribute("class", `path ${token?.side ?? ""}`);
       }
     },
@@ -550,7 +495,6 @@ export function rowOfAllHeads(run: Run, kind: Kind, query: number) {
   });
 }
 
-/** The key with the highest weight of all heads. */
 export const strongest = (row: HeadsWeight[]) => row[argmax(row.map(({ weight }) => weight))];
 
 // ---- a step that travels ----
@@ -558,10 +502,7 @@ export const strongest = (row: HeadsWeight[]) => row[argmax(row.map(({ weight })
 const MOVE_MS = 300; // of a word that becomes an input
 const STACK_MS = 450; // from a stack's inputs to its end
 
-/**
- * Light up what a step passes through: the encoder before the first one, then the decoder; the last word comes in
- * first.
- */
+/** Light up what a step passes through: before the first one the encoder, else the last word comes in first. */
 function travel(picture: SVGElement, layout: Layout, run: Run, step: number) {
   const { encoder, decoder, memory, output } = layout;
   picture.querySelector(".travelling")?.remove();
@@ -572,11 +513,8 @@ function travel(picture: SVGElement, layout: Layout, run: Run, step: number) {
       const glow = svg("rect", { ...grown(box, 1), rx: 8, class: "glow" });
       group.append(glow);
       const delay = start + (i * STACK_MS) / boxes.length;
-      return glow.animate([{ opacity: 0 }, { opacity: 1, offset: 0.3 }, { opacity: 0 }], {
-        duration: 320,
-        delay,
-        fill: "backwards",
-      });
+      const shades = [{ opacity: 0 }, { opacity: 1, offset: 0.3 }, { opacity: 0 }];
+      return glow.animate(shades, { duration: 320, delay, fill: "backwards" });
     });
   const layersOf = ({ layers }: Column) => layers.map(({ box }) => box);
   let start = 0;
@@ -585,24 +523,15 @@ function travel(picture: SVGElement, layout: Layout, run: Run, step: number) {
     start = STACK_MS;
   } else {
     const [from, to] = [output.word, decoder.tokens.boxes[step]];
-    const place = { x: to.x + to.width / 2, y: to.y + to.height / 2, class: "label target middle" };
-    const coming = svg("text", { ...place, style: `font-size: ${WORD_SIZE * layout.type}px` }, run.decoder_input[step]);
+    const [begin, end] = [middleOf(from), middleOf(to)];
+    const coming = label(end, WORD_SIZE * layout.type, run.decoder_input[step], "label target middle");
     group.append(coming);
-    const [x, y] = [from.x + from.width / 2 - place.x, from.y + from.height / 2 - place.y];
-    coming.animate([{ transform: `translate(${x}px, ${y}px)` }, { transform: "none" }], {
-      duration: MOVE_MS,
-      easing: "ease-in-out",
-    });
+    const away = `translate(${begin.x - end.x}px, ${begin.y - end.y}px)`;
+    coming.animate([{ transform: away }, { transform: "none" }], { duration: MOVE_MS, easing: "ease-in-out" });
     start = MOVE_MS;
   }
-  const boxes = [
-    decoder.tokens.boxes[step],
-    decoder.input,
-    ...layersOf(decoder),
-    output.linear,
-    output.candidates,
-    output.word,
-  ];
-  const last = light(boxes, start).at(-1);
+  const { word, candidates, linear } = output;
+  const passed = [decoder.tokens.boxes[step], decoder.input, ...layersOf(decoder), linear, candidates, word];
+  const last = light(passed, start).at(-1);
   last?.finished.then(() => group.remove()).catch(() => {});
 }

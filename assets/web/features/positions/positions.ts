@@ -10,19 +10,20 @@ import { findChange } from "../../state/changes.ts";
 import { formatNumber, joinSentences, t } from "../../state/i18n.ts";
 import { askAboutRun, askOnce } from "../../state/server-cache.ts";
 import { decodeFloats, state, subscribe, update } from "../../state/state.ts";
-import { h, segmented } from "../../ui/dom.ts";
+import { h, namedChoice } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
-import { onResize, option } from "../../ui/parts.ts";
+import { changeDetector, onResize, option } from "../../ui/parts.ts";
 import { onThemeChange } from "../../ui/theme.ts";
 
 /** `cosines`: (length, length). */
 type DecodedEncoding = Encoding & Pick<typeof view, "sinusoid"> & { values: Float32Array; cosines: Float32Array };
 
 const SIZES = [16, 32, 64, 128, 256, 512];
+const STACKS = ["encoder", "decoder"] as Stack[];
 const MIN_LENGTH = 5;
 const PAUSE_MS = 120; // while a slider moves
 
-/** The visitor's choices; they outlive a mounting. Without a chosen width it is the model's. */
+/** The visitor's choices, also when the view is built again. Without a chosen width it is the model's. */
 const view = {
   length: 50,
   d_model: 0,
@@ -32,7 +33,6 @@ const view = {
   isWidthChosen: false,
 };
 
-/** What the server sent last. */
 let encoding: DecodedEncoding | null = null;
 
 export function mount({ element, signal }: View) {
@@ -66,11 +66,7 @@ function build(longest: number) {
       position: slider("position", t("figure.position"), 0, view.length - 1),
       dimension: slider("dimension", t("figure.dimension"), 0, view.d_model - 1),
       width: h("select", { name: "d_model" }),
-      stack: segmented(
-        t("positions.which"),
-        ["encoder", "decoder"].map((name) => [name, t(`positions.${name}`)]),
-        (stack) => update({ stack: stack as Stack }),
-      ),
+      stack: namedChoice(t("positions.which"), STACKS, "positions", (stack) => update({ stack })),
     },
     figures: { map: figure("map"), wave: figure("wave"), alike: figure("alike"), sum: figure("sum") },
     waveHeading: h("h2"),
@@ -83,20 +79,19 @@ function build(longest: number) {
     askedSum: 0, // and to that for a sum
     // Sentences that report a failure: each figure is tried again when it is next in view.
     failed: new Set() as Set<Element>,
-    model: null as object | null, // whose width is offered
-    summed: [] as unknown[], // the run and the stack of the sum
+    isNewModel: changeDetector(),
+    isNewSum: changeDetector(),
   };
 }
 
 type Parts = ReturnType<typeof build>;
 
-/** A slider of the view. */
 function slider(name: "length" | "position" | "dimension", label: string, min: number, max: number) {
-  const input = h("input", { type: "range", name, min, max, value: view[name] });
-  const out = h("output", {}, String(view[name]));
-  input.addEventListener("input", () => {
+  const oninput = () => {
     view[name] = input.valueAsNumber;
-  });
+  };
+  const input = h("input", { type: "range", name, min, max, value: view[name], oninput });
+  const out = h("output", {}, view[name]);
   const show = (max: number) => {
     input.max = String(max);
     input.value = String(view[name]);
@@ -111,23 +106,14 @@ function layOut(element: Element, { controls, figures, say, sumSay, none, waveHe
   const sliders = (...children: Child[]) => h("div", { class: "sliders" }, children);
   const kept = (figure: Plot) => pictureFrame(figure, () => `positions-${Object.values(figures).indexOf(figure) + 1}`);
   const widthLabel = h("label", {}, h("span", {}, t("positions.width")), width);
+  const map = [h("h2", {}, t("positions.rows")), none, kept(figures.map), sliders(length.element, widthLabel)];
+  const curves = [waveHeading, kept(figures.wave), alikeHeading, kept(figures.alike)];
+  const hint = h("p", { class: "hint" }, t("positions.hint"));
+  const columns = [card(map), card(sliders(position.element, dimension.element), curves, hint)];
   const sum = card(h("div", { class: "controls" }, h("h2", {}, t("positions.sum")), stack.element), kept(figures.sum));
   sum.classList.add("below");
   sum.append(sumSay);
-  element.replaceChildren(
-    say,
-    h(
-      "div",
-      { class: "columns" },
-      card(h("h2", {}, t("positions.rows")), none, kept(figures.map), sliders(length.element, widthLabel)),
-      card(
-        sliders(position.element, dimension.element),
-        ...[waveHeading, kept(figures.wave), alikeHeading, kept(figures.alike)],
-        h("p", { class: "hint" }, t("positions.hint")),
-      ),
-    ),
-    sum,
-  );
+  element.replaceChildren(say, h("div", { class: "columns" }, columns), sum);
 }
 
 /** @param own the model's width */
@@ -140,20 +126,15 @@ function onState(parts: Parts) {
   const { run, stack } = state;
   const { controls, none } = parts;
   controls.stack.set(stack);
-  if (parts.model !== run.model) {
-    parts.model = run.model;
+  if (parts.isNewModel(run.model)) {
     none.hidden = run.model.positions;
     const { d_model, sinusoid } = run.model;
-    const isOtherWidth = !view.isWidthChosen && view.d_model !== d_model;
-    const isOther = isOtherWidth || view.sinusoid !== sinusoid;
-    if (isOtherWidth) view.d_model = d_model;
-    view.sinusoid = sinusoid;
+    const before = JSON.stringify(view);
+    Object.assign(view, { sinusoid, d_model: view.isWidthChosen ? view.d_model : d_model });
     offerWidths(parts, d_model);
-    if (isOther) fetchSoon(parts);
+    if (JSON.stringify(view) !== before) fetchSoon(parts);
   }
-  if (parts.summed[0] === run && parts.summed[1] === stack) return;
-  parts.summed = [run, stack];
-  showSum(parts);
+  if (parts.isNewSum(run, stack)) showSum(parts);
 }
 
 function onFigureResize(parts: Parts, figure: Plot) {
@@ -279,7 +260,6 @@ async function drawSum(parts: Parts) {
   figures.sum.setAttribute("aria-label", sumSay.textContent);
 }
 
-/** The text below the sum: what its run's positions are. */
 function sumText() {
   const { run, stack } = state;
   const changed = findChange({ do: "positions", stack }, run.changes);

@@ -1,5 +1,4 @@
-// A sentence that the model cannot read: why, and what leads on. Another model that can read it, the nearest sentence
-// that this one can translate, and a training that teaches it.
+// A sentence that the model cannot read: why, which model can, what is nearest, and how to teach it.
 
 import { isReal, modelName, models, ownModels, useModel } from "../../api/models.ts";
 import type { Message } from "../../api/types.ts";
@@ -23,7 +22,6 @@ const OTHERS = ["error.too_many_pieces", "error.too_long", "error.empty", "error
 export const isRefusal = (error: Message | null) =>
   error !== null && (error.key in SHORT || OTHERS.includes(error.key));
 
-/** The refusal under the run. */
 export function refusalNotice() {
   const message = h("p", { class: "message", role: "alert", hidden: true });
   const suggestions = h("div", { class: "suggestions", id: "suggestions", hidden: true });
@@ -69,10 +67,7 @@ export function refusalNotice() {
 
 const HAN = /\p{Script=Han}/u;
 
-/**
- * The real model of a sentence's language, which is that of the models of this page unless its script is another; none
- * for a sentence that a real model has refused.
- */
+/** The real model of a sentence's language, told by its script; none where a real model has refused it. */
 function translatorOf(sentence: string) {
   if (isReal(state.run.checkpoint)) return null;
   const language = HAN.test(sentence) ? "zh" : "de";

@@ -15,7 +15,6 @@ import { tokenRun } from "../../state/words.ts";
 type Answer = { run: Run | null; baseline: Run | null; refused: Message | null };
 /** `fillsBox`: its sentence goes into the box; `place` is where its run is looked at. */
 type Manner = { isSurprise?: boolean; fillsBox?: boolean; place?: Partial<State> };
-/** The run bar, with the box for the sentence. */
 type Bar = {
   box: HTMLInputElement;
   complain: (error: Message | null, sentence: string, wrongLink?: string) => void | Promise<void>;
@@ -101,7 +100,6 @@ export function askSentence(sentence: string) {
   ask({ sentence: sentence ?? "", or_other_model: true, ...own });
 }
 
-/** Ask for the changes of the sentence that is shown, or of the one that is on its way. */
 function askChanges() {
   ask({ sentence: state.run.sentence, ...pending, changes: changes() });
 }
@@ -153,10 +151,7 @@ function takeAnswer() {
   return bar.complain(refused, last.sentence);
 }
 
-/**
- * A link may name a shared model, whose description this page has to fetch first.
- * @param isBack whether the page shows something already
- */
+/** A link may name a shared model, to be fetched first. @param isBack whether the page shows something already */
 async function openPlace(search: string, isBack = true) {
   const checkpoint = unknownToken(new URLSearchParams(search).get("checkpoint") ?? "");
   const found = checkpoint && (await api.shared_model({ checkpoint }).catch(() => null));

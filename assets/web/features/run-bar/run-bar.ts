@@ -91,10 +91,7 @@ const build = (signal: AbortSignal) => ({
   weights: [] as number[], // of the source words, at the step
 });
 
-/**
- * A sentence that was refused leaves the run before it on the page, which is not its own.
- * @param sentence that the error is about @param wrongLink what was wrong with the page's address
- */
+/** A refused sentence leaves another one's run. @param wrongLink what was wrong with the page's address */
 const complaint =
   (parts: Parts) =>
   async (error: Message | null, sentence: string, wrongLink = "") => {
@@ -183,10 +180,7 @@ function fitTokens(target: HTMLElement) {
 function drawRun({ source, target, note, legend, padding, changed, compare, isRefused }: Parts) {
   const { run, baseline } = state;
   padding.hidden = !run.source.includes("P");
-  setChildren(
-    source,
-    run.source.map((token, i) => [sourceChip(token, run.typed[i]), " "]),
-  );
+  setChildren(source, ...run.source.map((token, i) => [sourceChip(token, run.typed[i]), " "]));
   const output = run.output.map((token, step) => {
     const { probability } = run.steps[step];
     const title = t("run.chip", { step: step + 1, share: formatPercent(probability) });
@@ -208,7 +202,6 @@ function sourceChip(token: string, typed: string) {
   return shown;
 }
 
-/** The changes, each with a button that undoes it, and the output without them. */
 function changeList(run: Run, baseline: Run, compare: HTMLElement) {
   const undoAll = link(t("changed.undo_all"), () => requestChanges([]));
   const output = word(baseline.output.join(" "), "target");

@@ -88,9 +88,7 @@ function drawPlay({ play, timer }: Parts) {
   play.setAttribute("aria-label", t(`run.${name}`));
 }
 
-/**
- * A button that was clicked keeps the focus, but Space goes on playing; one that was reached by Tab is pressed by it.
- */
+/** Space goes on playing when a button was clicked; one that was reached by Tab is pressed by it. */
 function listenForKeys(parts: Parts, signal: AbortSignal) {
   const point = (element: Element | null) => {
     parts.pointed = element;

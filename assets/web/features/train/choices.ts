@@ -1,4 +1,4 @@
-// What the visitor has chosen to train, and what the server plans of it. Both outlive every mounting.
+// What the visitor has chosen to train, and what the server plans of it. Both stay when the view is built again.
 
 import type { Problem, TrainingPlan } from "#schema";
 import type { RequestOf } from "../../api/client.ts";
@@ -12,7 +12,6 @@ import { ownPairs, unsettledPairs, untranslated } from "./own-pairs.ts";
 
 export type Value = number | string | boolean | null;
 type Settings = { model: Record<string, Value>; training: Record<string, Value>; held_out: number };
-/** The server's plan of a training, or why there is none. */
 type Plan = Pick<TrainingPlan, "problems"> & Partial<TrainingPlan>;
 
 export const { limits, defaults, sentences } = opening.train as any;
@@ -67,13 +66,9 @@ export function problems(): Problem[] {
   return [...found, ...(planned.plan?.problems ?? [])];
 }
 
-/** The error of a field, if it has one. */
 export const messageOf = (name: string) => problems().find(({ field }) => field === name)?.message;
 
-/**
- * The defaults, and over them what was chosen before a reload, as far as there still is such a choice. Returns whether
- * that was not done before.
- */
+/** The defaults, and over them what a reload finds and still exists. Returns whether that was not done before. */
 export function restoreChoices() {
   if (chosen.settings.toy) return false;
   const { toy, classroom, own } = defaults;

@@ -4,7 +4,7 @@ import type { PairAsIds } from "#schema";
 import type { Side } from "../../api/types.ts";
 import { formatMessage, joinSentences, t } from "../../state/i18n.ts";
 import { chip, h, scrollBox } from "../../ui/dom.ts";
-import { changeDetector, showContent } from "../../ui/parts.ts";
+import { changeDetector, hint, showContent } from "../../ui/parts.ts";
 import { chosen, limits, messageOf, planned, settings } from "./choices.ts";
 import { pairEditor } from "./own-pairs.ts";
 import { settingRow, share } from "./settings.ts";
@@ -24,13 +24,9 @@ export function dataCard(changed: () => void, touched: () => void, signal: Abort
   });
   const vocabularies = h("div", { class: "vocabularies" });
   const ids = h("div", { class: "pair-ids" });
-  const built = h(
-    "div",
-    { class: "built" },
-    h("section", {}, h("h2", {}, t("train.words")), vocabularies),
-    h("section", {}, h("h2", {}, t("train.pair")), ids),
-    h("p", { class: "hint" }, t("train.pair.about")),
-  );
+  const words = h("section", {}, h("h2", {}, t("train.words")), vocabularies);
+  const pair = h("section", {}, h("h2", {}, t("train.pair")), ids);
+  const built = h("div", { class: "built" }, words, pair, hint(t("train.pair.about")));
   const legend = h("legend", { class: "visually-hidden" }, t("train.corpus"));
   const content = [legend, title, about, editor, problem, heldOut.element, built];
   const isNew = changeDetector();

@@ -9,7 +9,6 @@ import { pictureFrame } from "../../ui/export.ts";
 import { setContent, showContent } from "../../ui/parts.ts";
 import { translationChips } from "./replay.ts";
 
-/** A share in whole per cent. */
 const wholePercent = (share: number) => formatPercent(Math.round(share * 100) / 100);
 
 export function liveCard(signal: AbortSignal) {
@@ -95,7 +94,6 @@ function describeCurves() {
   return t("train.reads", { step, steps, loss: loss.toFixed(3), uniform: guess, accuracy: formatPercent(accuracy) });
 }
 
-/** The model's current output for the watched sentence. */
 function describeOutput() {
   const { translation, watch } = training;
   const heading = translation ? t("train.says", { step: translation.step, sentence: watch }) : t("train.says_nothing");

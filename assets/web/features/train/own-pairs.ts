@@ -1,4 +1,4 @@
-// The visitor's own sentence pairs: a table to type and paste into, or a file. They outlive every mounting.
+// The visitor's own sentence pairs: a table to type and paste into, or a file. They stay when the view is built again.
 
 import type { BadRow } from "#schema";
 import { api, type Refused, reasonOf } from "../../api/client.ts";
@@ -79,8 +79,8 @@ export function pairEditor(maxBytes: number, changed: () => void, signal: AbortS
     replaceRows([...own.rows.filter(isFilled), ...more]); // with what has been typed meanwhile
   });
   const clear = link(t("train.pairs.clear"), () => replaceRows([emptyRow(), emptyRow()]));
-  const tick = h("input", { type: "checkbox", id: "train-header" });
-  tick.addEventListener("change", () => own.file && check({ ...own.file, header: tick.checked }));
+  const readAgain = () => own.file && check({ ...own.file, header: tick.checked });
+  const tick = h("input", { type: "checkbox", id: "train-header", onchange: readAgain });
   const heading = h("label", { class: "heading-tick" }, tick, " ", t("train.pairs.header"));
   const editor = editorParts();
   editor.controls.append(...fileOpener(editor.element, open), fill, clear, heading);
@@ -127,7 +127,7 @@ export function pairEditor(maxBytes: number, changed: () => void, signal: AbortS
   reactToTable(editor.body, edited, draw);
   document.addEventListener("pairs:replaced", replaced, { signal });
   draw();
-  if (!own.file && own.rows.some(isFilled)) check(); // the mounting before may have ended before it could
+  if (!own.file && own.rows.some(isFilled)) check(); // the view before may have ended before it could
   return editor.element;
 }
 
@@ -143,7 +143,6 @@ function editorParts() {
   return { element, controls, lesson, found, body: pairs.tBodies[0], pager };
 }
 
-/** Draw the server's findings about the rows. */
 function markFindings({ lesson, found, body }: ReturnType<typeof editorParts>, agree: () => void) {
   const isTeaching = own.rows.some(isTaught);
   showContent(lesson, isTeaching ? nodes("train.teach", { sentence: word(own.taught, "source") }) : null);
@@ -157,7 +156,6 @@ function markFindings({ lesson, found, body }: ReturnType<typeof editorParts>, a
 /** How many pairs there are without the row that waits to be filled. */
 const pairCount = () => own.rows.length - 1;
 
-/** The numbers of the rows of this page. */
 function shownRows() {
   const count = pairCount();
   own.firstRow = Math.min(own.firstRow, Math.max(0, Math.floor((count - 1) / PAGE_ROWS) * PAGE_ROWS));
@@ -178,12 +176,6 @@ function tableRow(i: number) {
   return h("tr", { "data-row": i }, rowHeading(formatNumber(i + 1)), cells, h("td", {}, remove));
 }
 
-/** The last row waits to be filled. */
-function addEmptyRow() {
-  const last = own.rows.at(-1);
-  if (!last || isFilled(last)) own.rows.push(emptyRow());
-}
-
 /** Enter and the arrows move to another row; what is pasted from a spreadsheet fills several cells. */
 function reactToTable(body: HTMLTableSectionElement, edited: () => void, draw: () => void) {
   const placeOf = (event: Event) => {
@@ -193,7 +185,8 @@ function reactToTable(body: HTMLTableSectionElement, edited: () => void, draw: (
   const focusCell = (row: number, column: number) =>
     body.querySelector<HTMLElement>(`[data-row="${row}"][data-column="${column}"]`)?.focus();
   const redraw = (row: number, column: number) => {
-    addEmptyRow();
+    const last = own.rows.at(-1);
+    if (!last || isFilled(last)) own.rows.push(emptyRow()); // which waits to be filled
     edited();
     draw();
     focusCell(Math.min(row, pairCount()), column);
@@ -257,7 +250,6 @@ function drawPager(pager: HTMLElement, draw: () => void) {
 
 // ---- a file ----
 
-/** The button that opens a file; one can be dropped on the editor as well. */
 function fileOpener(editor: HTMLElement, open: (file: File) => void) {
   const input = h("input", { type: "file", class: "visually-hidden", id: "train-file", accept: FILE_TYPES });
   input.addEventListener("change", () => {
@@ -286,9 +278,7 @@ async function asBase64(file: File) {
 
 // ---- what the server finds ----
 
-/**
- * Ask about the rows of a file, which become the table, or of the table (null). Returns whether the answer is heard.
- */
+/** Ask about the rows of a file, which become the table, or of the table (null). Returns whether it is heard. */
 async function ask(file: PairFile | null) {
   asked += 1;
   const mine = asked;

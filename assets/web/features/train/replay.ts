@@ -1,5 +1,4 @@
-// The replay of a training: one map at every snapshot, with a slider over them. All snapshots are here, so no step of
-// it asks the server.
+// The replay of a training: one map at every snapshot, with a slider over them. No step of it asks the server.
 
 import {
   isTraining,
@@ -11,8 +10,8 @@ import {
 } from "../../api/training-stream.ts";
 import type { Kind } from "../../api/types.ts";
 import { cellOf, cellTips, describeRow, heatmap, heatmapHeight, mapHeading } from "../../charts/attention-map.ts";
+import { headGrid } from "../../charts/head-grid.ts";
 import { sparkline, topLoss } from "../../charts/line-chart.ts";
-import { thumbnail } from "../../charts/map-canvas.ts";
 import type { DrawnMap } from "../../charts/map-parts.ts";
 import { zoomControl } from "../../charts/map-zoom.ts";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
@@ -40,7 +39,7 @@ const EVEN_SHARE = 0.2; // of the slider, which all snapshots have alike: what h
 const MAX_STEP_LABELS = 6;
 const WORDS = ["free", "forced"] as const;
 
-/** The visitor's position in the replay; it outlives a mounting. */
+/** The visitor's position in the replay, also when the view is built again. */
 const view = {
   of: null as Snapshot[] | null, // the snapshots of the training that it belongs to
   at: null as number | null, // the step of one of them; null for the newest
@@ -52,16 +51,14 @@ const view = {
   isChosen: false, // whether the visitor has chosen any of it
 };
 
-/** Draws the replay that is mounted. */
 let redraw = () => {};
 let timer: ReturnType<typeof setInterval> | undefined; // of Play
 
 /** The last snapshot whose loss is known as well: losses come in bundles, a little later. */
-const newest = () =>
-  Math.max(
-    0,
-    training.snapshots.findLastIndex(({ step }) => measurementAt(step)),
-  );
+function newest() {
+  const last = training.snapshots.findLastIndex(({ step }) => measurementAt(step));
+  return Math.max(0, last);
+}
 const current = () => (view.at === null ? newest() : training.snapshots.findIndex(({ step }) => step === view.at));
 const words = () => (training.snapshots[0]?.forced ? view.words : "free");
 
@@ -72,13 +69,9 @@ const lastRun = () => runOf(training.snapshots[training.snapshots.length - 1]);
 /** Whether a row stands for the same word in every snapshot, so that its weights can be compared over time. */
 const rowsAreComparable = () => view.kind === "encoder" || words() === "forced";
 
-/** The weights of one row of the head in view. */
 const rowOf = (query: number, run: SnapshotRun) => attentionRow(view.kind, view.layer, view.head, query, run);
 
-/**
- * How much the largest weight of each row of a head has grown since the first snapshot, or, where rows are not
- * comparable, how large it is.
- */
+/** How much the largest weight of each row has grown; where rows are not comparable, how large it is. */
 function rowGains(layer: number, head: number, run: SnapshotRun) {
   const hasContent = contentRows(run);
   return run.attention[view.kind].queries.map((_, query) => {
@@ -90,10 +83,7 @@ function rowGains(layer: number, head: number, run: SnapshotRun) {
   });
 }
 
-/**
- * Rows whose word (the one to be output there, of the encoder its own) tells more than others: no sign, and none of the
- * short ones.
- */
+/** Rows whose word (to be output; of the encoder its own) tells more: no sign, and none of the short ones. */
 function contentRows(run: SnapshotRun) {
   const { queries } = run.attention[view.kind];
   const rightWords = [...queries.slice(1), "E"]; // they move one place
@@ -115,17 +105,16 @@ export function translationChips({ output, probabilities }: { output: string[]; 
   return [...chips, h("span", { class: "and-more" }, t("replay.words_more", { rest: output.length - most }))];
 }
 
-/** Open on the head with the row that has changed most. */
-function openMostChangedHead() {
+/** The head with the row that has changed most. */
+function mostChangedHead() {
   const { layers, heads } = lastRun().attention[view.kind];
   const most = Array.from({ length: layers * heads }, (_, i) =>
     Math.max(...rowGains(Math.floor(i / heads), i % heads, lastRun())),
   );
   const best = argmax(most);
-  Object.assign(view, { layer: Math.floor(best / heads), head: best % heads, query: null, isChosen: true });
+  return { layer: Math.floor(best / heads), head: best % heads, query: null, isChosen: true };
 }
 
-/** The replay as an element, and `draw` to call after every change of the training. */
 export function trainingReplay(signal: AbortSignal) {
   const parts = build(signal);
   const { player, map, waiting, body } = parts;
@@ -311,19 +300,17 @@ function buildMap(drawn: () => DrawnMap | null, signal: AbortSignal) {
   const place = scrollBox(large);
   const tip = cellTips(large, drawn, signal);
   const zoom = zoomControl(() => redraw());
-  const grid = h("div", { class: "heads" });
-  const most = link("", openMost, { id: "replay-most" });
-  const rows = h("select", {
-    id: "replay-row",
-    onchange: () => choose({ query: rows.value === "" ? null : Number(rows.value) }),
-  });
+  const grid = headGrid((head) => choose({ head }));
+  const most = link("", () => change(mostChangedHead()), { id: "replay-most" });
+  const chooseRow = () => choose({ query: rows.value === "" ? null : Number(rows.value) });
+  const rows = h("select", { id: "replay-row", onchange: chooseRow });
   const [heading, gridHeading] = [h("h2"), h("h2")];
   const say = h("p", { class: "say", id: "replay-say" });
   const meaning = h("p", { class: "hint meaning" });
   const box = h("div", { class: "map" }, heading, zoom.element, place, tip);
   const map = savable(box, large, () => fileName(`head-${view.head + 1}`));
   const controls = h("div", { class: "controls" }, kind.element, whose.element, layers);
-  const thumbnails = pictureFrame(grid, () => fileName("heads"), [gridHeading, grid, most]);
+  const thumbnails = pictureFrame(grid.element, () => fileName("heads"), [gridHeading, grid.element, most]);
   const element = [
     h("div", { class: "columns" }, map, h("div", {}, controls, thumbnails)),
     h("p", { class: "pickers rows" }, h("label", { for: "replay-row" }, t("replay.row")), rows),
@@ -331,30 +318,11 @@ function buildMap(drawn: () => DrawnMap | null, signal: AbortSignal) {
     meaning,
   ];
   return {
-    element,
-    kind,
-    whose,
-    layers,
-    large,
-    place,
-    tip,
-    zoom,
-    grid,
-    most,
-    rows,
-    heading,
-    gridHeading,
-    say,
-    meaning,
+    ...{ element, kind, whose, layers, large, place, tip, zoom, grid, most, rows },
+    ...{ heading, gridHeading, say, meaning },
   };
 }
 
-function openMost() {
-  openMostChangedHead();
-  redraw();
-}
-
-/** A file's name. */
 const fileName = (what: string) =>
   `${training.name}-step-${training.snapshots[current()].step}-${view.kind}-layer-${view.layer + 1}-${what}`;
 
@@ -370,7 +338,7 @@ function draw(parts: Parts) {
   parts.limits.hidden = corpus !== "toy"; // two sentences: only one word decides anything
   parts.body.hidden = !snapshots.length;
   if (!snapshots.length) return;
-  if (phase === "trained" && !view.isChosen && view.at === null) openMostChangedHead(); // once
+  if (phase === "trained" && !view.isChosen && view.at === null) Object.assign(view, mostChangedHead()); // once
   const snapshot = snapshots[Math.max(0, current())];
   const run = runOf(snapshot);
   const { layers, heads, queries } = run.attention[view.kind];
@@ -381,7 +349,8 @@ function draw(parts: Parts) {
   drawPlayer(parts, snapshot);
   drawOutput(parts, snapshot);
   drawChoices(parts, run);
-  drawGrid(parts, run);
+  parts.map.gridHeading.textContent = t("attention.all_heads", { layer: view.layer + 1 });
+  parts.map.grid.draw({ ...view, run });
   drawStory(parts, snapshot, query);
   drawMap(parts, snapshot, query);
 }
@@ -408,15 +377,11 @@ function drawPlayer({ player }: Parts, snapshot: Snapshot) {
   playButton.setAttribute("aria-label", t(`replay.${name}`));
 }
 
-/** Draw the model's output at a snapshot. */
 function drawOutput({ player: { output }, renew }: Parts, { source, free }: Snapshot) {
   const width = output.clientWidth;
   const tokens = source.filter((token) => token !== "P");
-  setContent(
-    output,
-    tokens.map((token) => [chip("span", token, "source", { style: "--share: 0" }), " "]),
-    [h("span", { class: "arrow" }, "→"), " ", translationChips(free)],
-  );
+  const read = tokens.map((token) => [chip("span", token, "source", { style: "--share: 0" }), " "]);
+  setContent(output, read, h("span", { class: "arrow" }, "→"), " ", translationChips(free));
   renew("lines", [view.of, width], () => {
     output.style.minHeight = "";
   });
@@ -444,28 +409,7 @@ function drawChoices({ map, renew }: Parts, { attention, output }: SnapshotRun) 
   rows.value = String(view.query ?? "");
 }
 
-/** All heads of the layer. Their buttons stay, or else the one with the focus would lose it at every snapshot. */
-function drawGrid({ map: { grid, gridHeading }, renew }: Parts, run: SnapshotRun) {
-  const { kind, layer } = view;
-  const { heads } = run.attention[kind];
-  renew("heads", [heads], () => {
-    const label = (head: number) => [h("span"), h("small", {}, t("head_n", { head: head + 1 }))];
-    const headButton = (head: number) => button(null, label(head), () => choose({ head }));
-    grid.replaceChildren(...Array.from({ length: heads }, (_, head) => headButton(head)));
-  });
-  const buttons = [...grid.children];
-  renew("grid", [run, kind, layer, heads], () => {
-    gridHeading.textContent = t("attention.all_heads", { layer: layer + 1 });
-    for (const [head, button] of buttons.entries())
-      button.firstElementChild?.replaceChildren(thumbnail(kind, layer, head, run));
-  });
-  for (const [head, button] of buttons.entries()) button.setAttribute("aria-pressed", String(head === view.head));
-}
-
-/**
- * The largest weight of the marked row in every snapshot: the replay in one line. It is left out where rows are not
- * comparable.
- */
+/** The largest weight of the marked row in every snapshot, where rows are comparable: the replay in one line. */
 function drawStory({ player: { weights, story } }: Parts, snapshot: Snapshot, query: number) {
   const { snapshots } = training;
   for (const each of [weights.element, story]) each.style.visibility = rowsAreComparable() ? "visible" : "hidden";
@@ -481,14 +425,13 @@ function drawStory({ player: { weights, story } }: Parts, snapshot: Snapshot, qu
   story.replaceChildren(...nodes("replay.story", said));
 }
 
-/** The large map, its marked row, and that row in words. */
 function drawMap(parts: Parts, snapshot: Snapshot, query: number) {
   const { heading, large, place, say, tip, zoom } = parts.map;
   const { kind, layer, head } = view;
   const run = runOf(snapshot);
   const output = kind === "encoder" ? null : run.output[query];
   const step = nodes("replay.step", { step: snapshot.step });
-  const row = describeRow(kind, layer, head, query, output, run);
+  const row = describeRow({ run, kind, layer, head }, query, output);
   say.replaceChildren(...joinSentences(step, row, changeSinceFirst(query, run)));
   const width = place.clientWidth;
   if (!width) return; // the tab is not open
@@ -496,7 +439,7 @@ function drawMap(parts: Parts, snapshot: Snapshot, query: number) {
     heading.replaceChildren(...mapHeading(kind, layer, head));
     tip.hidden = true;
     large.style.minHeight = `${tallestMap(parts, width)}px`;
-    parts.drawn = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, zoom: zoom.value() });
+    parts.drawn = heatmap({ run, kind, layer, head }, { width, zoom: zoom.value() });
     large.replaceChildren(parts.drawn.element);
   });
   const { drawn } = parts;
@@ -515,7 +458,7 @@ function tallestMap(parts: Parts, width: number) {
   const count = (run: SnapshotRun) => run.attention[kind].queries.length;
   const run = training.snapshots.map(runOf).reduce((most, each) => (count(each) > count(most) ? each : most));
   parts.renew("tallest", [run, kind, width, zoom], () => {
-    parts.mapHeight = heatmapHeight(kind, { width, sides: SIDES[kind], run, zoom });
+    parts.mapHeight = heatmapHeight({ run, kind }, { width, zoom });
   });
   return parts.mapHeight;
 }

@@ -11,7 +11,6 @@ type Control = {
   set: (value: any, placeholder: string) => void;
   shown: (value: any) => string;
 };
-/** Makes the control of a setting. */
 type Field = (ids: Attributes, label: string, change: (value: any) => void) => Control;
 
 const doubled = (from: number, to: number) => Array.from({ length: Math.log2(to / from) + 1 }, (_, i) => from * 2 ** i);
@@ -52,18 +51,13 @@ const GROUPS: Group[] = [
       learning_rate: stepper(decades(0.0001, 0.1)),
       warmup_steps: stepper(decades(10, 10_000)),
     },
-    more: {
-      batch_size: stepper(doubled(1, 512)),
-      label_smoothing: share(0.3),
-      seed: stepper(counted(0, 99)),
-    },
+    more: { batch_size: stepper(doubled(1, 512)), label_smoothing: share(0.3), seed: stepper(counted(0, 99)) },
   },
 ];
 
 /** Settings that a schedule has no use for. */
 const isUnused = (name: string, schedule: Value) => name === (schedule === "warmup" ? "learning_rate" : "warmup_steps");
 
-/** The form of the settings. */
 export function trainSettings(changed: () => void) {
   const names = ["shipped", "paper"];
   const preset = namedChoice(t("train.presets"), names, "train.preset", (name) => {
@@ -113,7 +107,6 @@ function settingGroup(
   };
 }
 
-/** A setting with its name, its sentence, and what is wrong with it. */
 export function settingRow(name: string, make: Field, change: (value: any) => void) {
   const id = `train-${name}`;
   const label = t(`train.set.${name}`);
@@ -138,7 +131,6 @@ export function settingRow(name: string, make: Field, change: (value: any) => vo
   };
 }
 
-/** A text of this many letters at most. */
 export function textBox(maxlength: number): Field {
   return (ids, _, change) => {
     const input = h("input", { type: "text", class: "text", maxlength, autocomplete: "off", ...ids });

@@ -1,5 +1,4 @@
-// The bar that is always in sight: what a training would take, why it cannot be started, Start and Stop, and how far it
-// is.
+// The bar that is always in sight: what a training would take, why it cannot start, Start, Stop, and how far it is.
 
 import type { Problem } from "#schema";
 import { isTraining, stopTraining, training } from "../../api/training-stream.ts";
@@ -52,7 +51,6 @@ export function startBar(begin: () => void) {
   };
 }
 
-/** Leads to the setting with a problem. */
 function reasonButton({ field, message }: Problem) {
   const why = formatMessage(message);
   const name = `train.set.${field}`;

@@ -1,5 +1,4 @@
-// Train: choose pairs and a network, start, and watch it learn. What outlives a mounting stands in choices.ts,
-// training-stream.ts (the training), replay.ts and own-pairs.ts.
+// Train: choose pairs and a network, start, and watch it learn. The other files keep what was chosen and trained.
 
 import { api, isAborted, reasonOf } from "../../api/client.ts";
 import { schema } from "../../api/schema.ts";
@@ -32,10 +31,7 @@ function restore() {
   if (restoreChoices() && restoreTraining()) first = "replay";
 }
 
-/**
- * Open on a sentence that a model is to learn: the visitor writes its translation.
- * @param pairs that are suggested beside it
- */
+/** Open on a sentence that a model is to learn: the visitor writes its translation. @param pairs beside it */
 export function teach(sentence: string, pairs: [string, string][]) {
   restore();
   teachSentence(sentence, pairs);
@@ -166,7 +162,6 @@ function corpusPicker(changed: () => void) {
   return { element: h("fieldset", { class: "card forms-head" }, legend, controls), set };
 }
 
-/** The settings of a training. */
 function formCard(changed: () => void) {
   const form = trainSettings(changed);
   const name = settingRow("name", textBox(limits.name), (text) => {
@@ -190,10 +185,7 @@ function formCard(changed: () => void) {
   };
 }
 
-/**
- * The large column. The replay of a training stands first in it, unless it only waits, or the visitor is at the data
- * again.
- */
+/** The replay stands first, unless its training only waits, or the visitor is at the data again. */
 function pictureColumn(data: HTMLElement, replay: HTMLElement, own: HTMLElement) {
   const element = h("div", { class: "train-picture" }, data, replay, own);
   const arrange = () => {

@@ -23,16 +23,14 @@ export function pieceSearch(force: (token: string, step: number) => void, signal
   let pause: ReturnType<typeof setTimeout> | undefined;
 
   async function find() {
-    const text = box.value.trim();
-    const run = tokenRun(state.run);
-    const [asked, at] = [text, step];
+    const [text, at, run] = [box.value.trim(), step, tokenRun(state.run)];
     place.hidden = !text;
     if (!text) {
       status.textContent = t("candidates.of", { count: formatNumber(run.model.target_words) });
       return;
     }
     const answer = await askAboutRun("candidates", { step, text }, run).catch(() => null);
-    if (signal.aborted || asked !== box.value.trim() || at !== step || run !== tokenRun(state.run)) return;
+    if (signal.aborted || text !== box.value.trim() || at !== step || run !== tokenRun(state.run)) return;
     if (!answer) {
       status.textContent = t("candidates.failed");
       place.replaceChildren();

@@ -130,11 +130,8 @@ function drawRun({ cards, explained, loop, limits }: Parts) {
 function stepCard({ token, probability }: Step, step: number) {
   const [number, share] = [t("step_n", { step: step + 1 }), formatPercent(probability)];
   const content = [h("small", {}, number), word(token, "target"), h("small", {}, share)];
-  return h(
-    "li",
-    {},
-    button(null, content, () => update({ step })),
-  );
+  const opener = button(null, content, () => update({ step }));
+  return h("li", {}, opener);
 }
 
 /** A bar a source word: of many the strongest and the one that a head alone attends to most, then the rest as one. */
@@ -147,7 +144,7 @@ function drawBars({ bars, more, areAllShown }: Parts, { layer, isMean, weights }
     const masked = !cross.allowed[step][key];
     const isPadding = cross.keys[key] === "P" && paddingMasked(run, "cross");
     const attributes = {
-      "data-weight": weights[key],
+      data: { weight: weights[key] },
       class: masked ? "masked" : gold ? `gold ${goldLink(step, key)}` : "",
       title: masked ? t(isPadding ? "translate.padding" : "translate.closed") : "",
     };
@@ -203,10 +200,8 @@ function drawCandidates(parts: Parts) {
   const { token, candidates } = tokenRun(run).steps[step];
   const most = run.words ? MAX_OF_PIECES : MAX_CANDIDATES;
   const shown = candidates.filter((each, i) => i < most || each.token === token);
-  replaceKeepingFocus(
-    parts.candidates,
-    shown.map((each) => candidate(each, each.token === token, () => forceWord(each.token, step))),
-  );
+  const items = shown.map((each) => candidate(each, each.token === token, () => forceWord(each.token, step)));
+  replaceKeepingFocus(parts.candidates, items);
   parts.search.draw(step);
 }
 
@@ -219,7 +214,6 @@ function forceWord(token: string, step: number) {
 /** The last words of a long output: the whole of it stands above. */
 const prefix = (words: string[]) => (areMany(words) ? ["…", ...words.slice(-MAX_READ)] : words).join(" ");
 
-/** The text alternative of what is drawn. */
 function describeStep(shown: Shown) {
   const { run, step } = state;
   const { token, probability, candidates } = run.steps[step];

@@ -13,24 +13,16 @@ import { headControls } from "./heads.ts";
 /** A group of controls; `draw` after every change. */
 type Group = { name: string; body: Element; draw: () => void };
 
-/** The sublayers of each stack. */
 const STACKS: Record<Stack, string[]> = { encoder: ["self", "ffn"], decoder: ["self", "cross", "ffn"] };
 const STACK_NAMES = Object.keys(STACKS) as Stack[];
 const POSITIONS = ["kept", "removed", "shuffled"] as const;
 const TEMPERATURES = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20];
 
-/** The groups that the visitor has unfolded. */
 const unfolded = new Set(["heads"]);
 
 export function changeControls() {
-  const groups = [
-    headControls(),
-    maskControls(),
-    temperatureControls(),
-    positionControls(),
-    wordControls(),
-    residualControls(),
-  ];
+  const made = [headControls, maskControls, temperatureControls, positionControls, wordControls, residualControls];
+  const groups = made.map((make) => make());
   const details = groups.map(({ name, body, draw }) => {
     const summary = h("summary", {}, h("h3", {}, t(`panel.${name}`)), h("small", {}, t(`panel.${name}.about`)));
     const attributes = { class: "group", "data-group": name, open: unfolded.has(name) };
@@ -66,14 +58,12 @@ function maskControls() {
   return group;
 }
 
-/** Removes the mask of a kind. */
 function maskToggle(kind: Kind) {
   const hasNoMask = baselineRun().attention[kind].allowed.flat().every(Boolean);
   const attributes = hasNoMask ? { disabled: true, title: t("panel.masks.nothing") } : {};
   return changeToggle(t(`panel.masks.${kind}`), { do: "remove_mask", kind }, attributes);
 }
 
-/** Closes or opens a cell of the mask. */
 function cellControls(at: { query: number; key: number }, draw: () => void) {
   const { kind } = state;
   const { queries, keys, allowed } = state.run.attention[kind];
@@ -191,11 +181,9 @@ function forceControls(vocabulary: string[]) {
   const step = tokenIndex(state.run, "decoder", state.step);
   const { candidates } = tokenRun(state.run).steps[step];
   const pattern = { do: "force_word", step } as const;
-  const likely = candidates.map(
-    ({ token, probability }) => [token, `${token}  ${formatPercent(probability)}`] as [string, string],
-  );
+  const likely = candidates.map((each): Option => [each.token, `${each.token}  ${formatPercent(each.probability)}`]);
   const others = vocabulary.filter((token) => !candidates.some((each) => each.token === token));
-  const options: [string, string][] = [["", t("panel.words.own")], ...likely, ...asOptions(others)];
+  const options: Option[] = [["", t("panel.words.own")], ...likely, ...asOptions(others)];
   const force = (word: string) => replaceChange(pattern, word ? { ...pattern, word } : null);
   return [
     h("span", { class: "name" }, t("panel.words.force", { step: step + 1 })),
@@ -203,7 +191,8 @@ function forceControls(vocabulary: string[]) {
   ];
 }
 
-const asOptions = (words: string[]): [string, string][] => words.map((each) => [each, each]);
+type Option = [string, string];
+const asOptions = (words: string[]): Option[] => words.map((each) => [each, each]);
 
 const residualControls = () =>
   drawnGroup("residuals", () => [h("div", { class: "residuals" }, STACK_NAMES.map(stackResiduals))]);

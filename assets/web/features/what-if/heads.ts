@@ -2,8 +2,9 @@
 
 import type { Sweep } from "#schema";
 import { type HeadStream, streamHeads } from "../../api/head-stream.ts";
-import type { AttentionMaps, Change, Child, Kind, Run } from "../../api/types.ts";
+import type { AttentionMaps, Change, Kind, Run } from "../../api/types.ts";
 import { contrastClass } from "../../charts/map-parts.ts";
+import { gridCells } from "../../charts/score-grid.ts";
 import { changes, findChange, isAblated, replaceChange, requestChanges, toggleChange } from "../../state/changes.ts";
 import { formatPercents, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askOnce } from "../../state/server-cache.ts";
@@ -13,10 +14,7 @@ import { headProgress } from "../../ui/head-progress.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { button } from "../../ui/parts.ts";
 
-/**
- * One in which heads may be missing yet. `isLong`: of a translation whose tokens are measured by their mean, as a whole
- * it is too unlikely.
- */
+/** Heads may be missing yet. `isLong`: a whole translation is too unlikely, so its tokens' mean is measured. */
 type AnySweep = Omit<Sweep, "drop"> & { drop: Record<string, (number | null)[][]>; isLong?: boolean };
 type Parts = ReturnType<typeof build>;
 
@@ -27,7 +25,7 @@ const MIN_PROBABILITY = 0.01; // of which a loss can be seen
 const MODES = ["ablate", "only"] as const;
 const SAMPLES = ["sentence", "held_out"] as const;
 
-/** The visitor's choices; they outlive a mounting. */
+/** The visitor's choices, also when the view is built again. */
 const chosen = {
   mode: "ablate" as (typeof MODES)[number], // what a click does: ablate a head, or all others of its layer
   sample: "sentence" as (typeof SAMPLES)[number], // what a sweep is made on
@@ -68,7 +66,6 @@ function build() {
 
 const question = () => ({ checkpoint: state.run.checkpoint, sentence: state.run.sentence, on: chosen.sample });
 
-/** Ask what is lost without each head. */
 async function sweep(parts: Parts): Promise<void> {
   const { run } = state;
   chosen.isSwept = !run.model.pieces; // of a real model it takes long, so it is asked for every time
@@ -85,7 +82,6 @@ async function sweep(parts: Parts): Promise<void> {
   if (!answer) parts.summary.textContent = t("panel.sweep.none");
 }
 
-/** Ask for the contributions in a real model, head by head. */
 function streamSweep(parts: Parts, run: Run) {
   const unknown = ({ layers, heads }: AttentionMaps) =>
     Array.from({ length: layers }, (): (number | null)[] => Array(heads).fill(null));
@@ -114,29 +110,24 @@ function draw(parts: Parts): void {
   }
   if (chosen.isSwept && parts.question !== JSON.stringify(question())) sweep(parts);
   const { kind } = chosen;
-  const { layers, heads } = state.run.attention[kind];
+  const maps = state.run.attention[kind];
   parts.kind.set(kind);
   parts.mode.set(chosen.mode);
   parts.sample.set(chosen.sample);
-  const axis = (text: Child) => h("small", { class: "axis" }, text);
-  const every = Array.from({ length: heads }, (_, head) => head);
-  const rows = Array.from({ length: layers }, (_, layer) => [
-    layerButton(kind, layer, every),
-    every.map((head) => headButton(parts, kind, layer, head)),
-  ]);
-  parts.grid.style.setProperty("--heads", String(heads));
-  replaceKeepingFocus(parts.grid, [axis(t("head")), every.map((head) => axis(head + 1)), rows]);
+  const layerOf = (layer: number) => layerButton(kind, layer, maps.heads);
+  const cells = gridCells(maps, layerOf, (layer, head) => headButton(parts, kind, layer, head));
+  parts.grid.style.setProperty("--heads", String(maps.heads));
+  replaceKeepingFocus(parts.grid, cells);
   const isKnown = parts.sweep?.drop[kind].flat().some((each) => each !== null);
   const about = t(state.run.model.pieces ? "panel.sweep.about_real" : "panel.sweep.about");
   const summary = parts.sweep && isKnown ? describeSweep(parts.sweep, kind) : parts.stream ? null : about;
   setChildren(parts.summary, parts.stream && headProgress(parts.stream, () => void sweep(parts)), " ", summary);
 }
 
-const layerButton = (kind: Kind, layer: number, heads: number[]) =>
-  button("axis", t("layer_n", { layer: layer + 1 }), () => toggleLayer(kind, layer, heads), {
-    "data-place": layer,
-    title: t("panel.layer"),
-  });
+function layerButton(kind: Kind, layer: number, heads: number) {
+  const attributes = { "data-place": layer, title: t("panel.layer") };
+  return button("axis", t("layer_n", { layer: layer + 1 }), () => toggleLayer(kind, layer, heads), attributes);
+}
 
 /** The loss or gain of probability that has the strongest colour. */
 const scaleOf = ({ drop }: AnySweep, kind: Kind) =>
@@ -155,8 +146,7 @@ function headButton({ sweep: result }: Parts, kind: Kind, layer: number, head: n
     style: `--score: ${strength.toFixed(1)}%`,
     "aria-pressed": isOff,
     "aria-label": t(label, places),
-    "data-place": `${layer} ${head}`,
-    "data-drop": drop,
+    data: { place: `${layer} ${head}`, drop },
   });
 }
 
@@ -166,10 +156,10 @@ const changesElsewhere = (kind: Kind, layer: number) =>
     (each) => !((each.do === "ablate" || each.do === "isolate") && each.kind === kind && each.layer === layer),
   );
 
-/** Ablate every head of a layer, or none. */
-function toggleLayer(kind: Kind, layer: number, heads: number[]) {
-  const areOff = heads.every((head) => isAblated(kind, layer, head));
-  const ablated = areOff ? [] : heads.map((head) => ({ do: "ablate", kind, layer, head }) as Change);
+function toggleLayer(kind: Kind, layer: number, heads: number) {
+  const every = Array.from({ length: heads }, (_, head) => head);
+  const areOff = every.every((head) => isAblated(kind, layer, head));
+  const ablated = areOff ? [] : every.map((head) => ({ do: "ablate", kind, layer, head }) as Change);
   requestChanges([...changesElsewhere(kind, layer), ...ablated]);
 }
 
@@ -188,7 +178,6 @@ function pressHead(kind: Kind, layer: number, head: number) {
   else toggleChange({ do: "ablate", kind, layer, head });
 }
 
-/** Which head of a kind is worth most, and what the numbers are. */
 function describeSweep(sweep: AnySweep, kind: Kind) {
   const { drop, baseline, sentences, reference, isLong } = sweep;
   const heads = drop[kind].flatMap((row, layer) =>

@@ -1,10 +1,10 @@
-// What if: parts of the network taken away, beside the baseline. Left the original, right the modified run, and the
-// difference.
+// What if: parts of the network taken away. Left the original, right the modified run, and the difference.
 
-import type { Change, DrawnRun, Kind, Run, View } from "../../api/types.ts";
+import type { Change, DrawnRun, Run, View } from "../../api/types.ts";
 import {
   cellTips,
   heatmap,
+  largestCell,
   mapDifference,
   mapHeading,
   reveal,
@@ -37,7 +37,6 @@ import { changeControls } from "./controls.ts";
 
 type Parts = ReturnType<typeof build>;
 type MapName = keyof Parts["maps"];
-type HeadPlace = { kind: Kind; layer: number; head: number };
 
 const VISIBLE = 0.0005; // a change that is seen in the digits that are shown
 const SMALL = 0.005; // a change of the probability of the same word below this is folded away
@@ -57,7 +56,7 @@ const EXPERIMENTS: Partial<Record<Change["do"], string>> = {
   force_word: "word",
 };
 
-/** What outlives every mounting. */
+/** Kept when the view is built again. */
 const session = {
   isFollowing: !new URLSearchParams(location.search).has("kind"), // the next modified run opens on its largest change
   isUnfolded: false, // the rows of unchanged words
@@ -79,7 +78,6 @@ export function mount(view: View) {
   onResize(element, () => state.run && draw(parts), signal);
 }
 
-/** Scroll places as one. */
 function scrollTogether(places: Element[], signal: AbortSignal) {
   const follow = ({ target }: Event) => {
     if (!(target instanceof Element)) return;
@@ -121,12 +119,8 @@ function build({ element, signal }: View, redraw: () => void) {
   const pickers = h("div", { class: "controls" }, kind.element, picker.element, zoom.element);
   const beside = h("div", { class: "maps-beside" }, ...three.map(({ column }) => column));
   const attention = [pickers, heading, most, beside, ablated, h("p", { class: "hint" }, t("whatif.cells"))];
-  element.replaceChildren(
-    h("section", { class: "card" }, starters),
-    say,
-    h("div", { class: "columns whatif" }, columns),
-    h("section", { class: "card below" }, attention),
-  );
+  const whole = [h("div", { class: "columns whatif" }, columns), h("section", { class: "card below" }, attention)];
+  element.replaceChildren(h("section", { class: "card" }, starters), say, ...whole);
   return {
     ...{ element, say, steps, starters, kind, picker, zoom, heading, most, maps, ablated, controls },
     isNew: changeDetector(),
@@ -148,7 +142,7 @@ function draw(parts: Parts) {
   // Without changes there is one map.
   for (const map of [maps.original, maps.difference]) map.column.hidden = !baseline;
   const width = maps.modified.place.parentElement?.clientWidth ?? 0;
-  if (parts.hasNewShape(run, kind, width)) parts.zoom.begin(zoomToRead(kind, { width, sides: SIDES[kind], run }));
+  if (parts.hasNewShape(run, kind, width)) parts.zoom.begin(zoomToRead(state, width));
   const zoom = parts.zoom.value();
   if (!parts.isNew(run, baseline, kind, layer, head, step, width, session.isUnfolded, zoom)) return;
   if (parts.hasNewRuns(run, baseline)) {
@@ -175,17 +169,6 @@ function draw(parts: Parts) {
   if (parts.difference) drawMap(parts, "difference", parts.difference, width);
   parts.zoom.draw(maps.modified.map?.zoomRange ?? null);
   if (parts.hasNewMaps(run, baseline, kind, layer, head, width, zoom)) revealMost(parts);
-}
-
-/** The cell of a kind's maps, or of one head's, whose weight is the largest or has changed most. */
-function largestCell({ attention }: DrawnRun, kind: Kind, of: HeadPlace | null = null) {
-  const { heads, queries, keys, values } = attention[kind];
-  const size = queries.length * keys.length;
-  const start = of ? (of.layer * heads + of.head) * size : 0;
-  const at = start + argmax(values.slice(start, of ? start + size : undefined).map(Math.abs));
-  const [map, query, key] = [Math.floor(at / size), Math.floor((at % size) / keys.length), at % keys.length];
-  const place = { kind, layer: Math.floor(map / heads), head: map % heads };
-  return { ...place, query, from: queries[query], to: keys[key], value: values[at] };
 }
 
 /** Scroll to the cell of this head that has changed most; without changes, to the step's strongest. */
@@ -241,7 +224,7 @@ function describeMost({ largest, difference }: Parts) {
 function drawMap({ maps, zoom, difference }: Parts, name: MapName, run: DrawnRun, width: number) {
   const { kind, layer, head, step } = state;
   const beside = [state.run, state.baseline, difference].flatMap((each) => (each && each !== run ? [each] : []));
-  const map = heatmap(kind, layer, head, { width, sides: SIDES[kind], run, zoom: zoom.value(), beside });
+  const map = heatmap({ run, kind, layer, head }, { width, zoom: zoom.value(), beside });
   const hasStep = kind !== "encoder" && step < run.attention[kind].queries.length;
   map.mark(hasStep ? step : null);
   map.element.classList.toggle("ablated", name === "modified" && isAblated(kind, layer, head, state.run.changes));
@@ -256,7 +239,6 @@ function output({ output }: Run) {
   return word(shown.join(" "), "target");
 }
 
-/** What the changes did, in a sentence. */
 function describeChanges() {
   const { run, baseline } = state;
   if (!baseline) {
@@ -274,10 +256,7 @@ function describeChanges() {
   return joinSentences(same, experimentLink(EXPERIMENTS[run.changes[0].do] ?? ""));
 }
 
-/**
- * The output of both runs at every step, and the probability that the modified one gives the original word; what is as
- * it was is folded.
- */
+/** Both outputs at every step, and what the modified run gives the original word; what is as it was is folded. */
 function stepTable(run: Run, baseline: Run) {
   const isModified = run !== baseline;
   const length = Math.max(run.steps.length, baseline.steps.length);
@@ -326,19 +305,13 @@ function stepRow(run: Run, baseline: Run, i: number, change: number | null, scal
   return h("tr", { onclick, ...attributes }, heading, cells([output(baseline), ...modified]));
 }
 
-/**
- * By how much a probability has changed: a bar from the middle, to the scale of the largest change, and the number in
- * points.
- */
+/** By how much a probability has changed: a bar from the middle, the largest change its scale, and the points. */
 function shiftBar(change: number, scale: number, hasSameInput: boolean) {
   const points = `${change >= VISIBLE ? "+" : ""}${fixed(100 * change, 1)}`;
   const bar = h("i", { class: change < 0 ? "less" : "more", style: `--share: ${Math.abs(change) / scale}` });
-  return h(
-    "span",
-    { class: "shift", title: hasSameInput ? null : t("whatif.other_input") },
-    h("span", { class: "axis", "aria-hidden": "true" }, Math.abs(change) < VISIBLE ? null : bar),
-    h("small", {}, t("whatif.points", { points }), hasSameInput ? null : "*"),
-  );
+  const axis = h("span", { class: "axis", "aria-hidden": "true" }, Math.abs(change) < VISIBLE ? null : bar);
+  const number = h("small", {}, t("whatif.points", { points }), hasSameInput ? null : "*");
+  return h("span", { class: "shift", title: hasSameInput ? null : t("whatif.other_input") }, axis, number);
 }
 
 /** A map in words: its title, and the cell that is largest, or that has changed most. */

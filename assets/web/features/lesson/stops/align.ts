@@ -1,5 +1,3 @@
-// A stop of the lesson: which layers align?
-
 import { isPresenting } from "../../../state/address.ts";
 import { word } from "../../../ui/dom.ts";
 import { alignmentFigure } from "../align.ts";

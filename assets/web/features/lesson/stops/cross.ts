@@ -1,5 +1,3 @@
-// A stop of the lesson: cross-attention.
-
 import { formatPercent } from "../../../state/i18n.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";

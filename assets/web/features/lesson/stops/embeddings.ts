@@ -1,5 +1,3 @@
-// A stop of the lesson: ids become vectors.
-
 import { t } from "../../../state/i18n.ts";
 import { norm, products } from "../../../ui/numbers.ts";
 import { tokenStrips } from "../figures.ts";
@@ -25,11 +23,7 @@ export const embeddings: Stop = {
     const shown = products([length / factor], [factor], null, length);
     const [[a, b]] = shown.terms;
     const places = { ...view.places, d_model, factor: rounded(factor), sum: `${a} × ${b} = ${shown.result}` };
-    const wrong: [number, string][] = [
-      scaled ? [1, "lesson.embeddings.why.one"] : [root, "lesson.embeddings.why.root"],
-      [d_model, "lesson.embeddings.why.all"],
-      [d_model / 2, "lesson.embeddings.why.half"],
-    ];
-    return valueQuiz(factor, wrong, places);
+    const wrong = { ...(scaled ? { one: 1 } : { root }), all: d_model, half: d_model / 2 };
+    return valueQuiz("embeddings", factor, wrong, places);
   },
 };

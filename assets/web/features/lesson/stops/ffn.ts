@@ -1,5 +1,3 @@
-// A stop of the lesson: the feed-forward network.
-
 import { activationFloor, activationName } from "../../../charts/sublayer-view.ts";
 import { formatPercent, t } from "../../../state/i18n.ts";
 import { encoderHead, orderedQuiz, type Stop } from "../stop.ts";

@@ -1,5 +1,3 @@
-// A stop of the lesson: many heads.
-
 import { isPresenting } from "../../../state/address.ts";
 import { formatPercent } from "../../../state/i18n.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";
@@ -32,12 +30,7 @@ export const heads: Stop = {
       sharpest: sharpest + 1,
       share: formatPercent(highest[sharpest]),
     };
-    const wrong: [number, string][] = [
-      [1, "lesson.heads.why.one"],
-      [heads * keys.length, "lesson.heads.why.cells"],
-      [keys.length, "lesson.heads.why.words"],
-      [1 / heads, "lesson.heads.why.shared"],
-    ];
-    return valueQuiz(heads, wrong, places);
+    const wrong = { one: 1, cells: heads * keys.length, words: keys.length, shared: 1 / heads };
+    return valueQuiz("heads", heads, wrong, places);
   },
 };

@@ -1,5 +1,3 @@
-// A stop of the lesson: from vector to word.
-
 import { candidate, MAX_CANDIDATES } from "../../../charts/candidates.ts";
 import { formatList, formatNumber, formatPercent, t } from "../../../state/i18n.ts";
 import { h, word } from "../../../ui/dom.ts";
@@ -40,12 +38,8 @@ export const logits: Stop = {
       difference: fixed(difference, 2),
       ratio: about(ratio),
     };
-    const wrong: [number, string][] = [
-      [difference, "lesson.logits.why.difference"],
-      [difference ** 2, "lesson.logits.why.square"],
-      [2 ** difference, "lesson.logits.why.two"],
-    ];
-    return valueQuiz(ratio, wrong, places, (value) => t("lesson.logits.times", { times: about(value) }));
+    const wrong = { difference, square: difference ** 2, two: 2 ** difference };
+    return valueQuiz("logits", ratio, wrong, places, (value) => t("lesson.logits.times", { times: about(value) }));
   },
 };
 

@@ -1,5 +1,3 @@
-// A stop of the lesson: greedy decoding and teacher forcing.
-
 import type { ForcedRow } from "#schema";
 import { comparisonTable } from "../../../charts/comparison-table.ts";
 import { formatPercent, t } from "../../../state/i18n.ts";

@@ -1,5 +1,3 @@
-// A stop of the lesson: masked self-attention.
-
 import { word } from "../../../ui/dom.ts";
 import { map } from "../figures.ts";
 import { type Stop, valueQuiz } from "../stop.ts";
@@ -17,18 +15,8 @@ export const masked: Stop = {
     const closed = allowed.flat().filter((open) => !open).length;
     const count = queries.length;
     const cells = count * count;
-    const places = {
-      masked: closed,
-      count,
-      cells,
-      open: cells - closed,
-      first: word(run.decoder_input[0], "target"),
-    };
-    const wrong: [number, string][] = [
-      [count, "lesson.masked.why.rows"],
-      [cells, "lesson.masked.why.all"],
-      [cells - closed, "lesson.masked.why.open"],
-    ];
-    return valueQuiz(closed, wrong, places);
+    const first = word(run.decoder_input[0], "target");
+    const places = { masked: closed, count, cells, open: cells - closed, first };
+    return valueQuiz("masked", closed, { rows: count, all: cells, open: cells - closed }, places);
   },
 };

@@ -1,5 +1,3 @@
-// A stop of the lesson: positions.
-
 import type { Run } from "../../../api/types.ts";
 import { t } from "../../../state/i18n.ts";
 import { askOnce } from "../../../state/server-cache.ts";
@@ -66,7 +64,6 @@ export const positions: Stop = {
   },
 };
 
-/** How positions are added. */
 function positionFormula({ positions, scaled, sinusoid, d_model }: Run["model"]) {
   if (!positions) return `x = ${scaled ? "√d_model · " : ""}E[id] + 0`;
   const cosine = sinusoid === "halves" ? `i + ${Math.ceil(d_model / 2)}` : "2i + 1";

@@ -1,5 +1,3 @@
-// A stop of the lesson: queries, keys, values.
-
 import { type Stop, valueQuiz } from "../stop.ts";
 
 export const qkv: Stop = {
@@ -9,11 +7,6 @@ export const qkv: Stop = {
   ask({ run }) {
     const { heads, d_model } = run.model;
     const width = d_model / heads;
-    const wrong: [number, string][] = [
-      [d_model, "lesson.qkv.why.all"],
-      [heads, "lesson.qkv.why.heads"],
-      [2 * d_model, "lesson.qkv.why.wider"],
-    ];
-    return valueQuiz(width, wrong, { d_model, heads, width });
+    return valueQuiz("qkv", width, { all: d_model, heads, wider: 2 * d_model }, { d_model, heads, width });
   },
 };

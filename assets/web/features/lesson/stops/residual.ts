@@ -1,5 +1,3 @@
-// A stop of the lesson: residual and LayerNorm.
-
 import { t } from "../../../state/i18n.ts";
 import { fixed, norm } from "../../../ui/numbers.ts";
 import { encoderHead, orderedQuiz, type Stop } from "../stop.ts";

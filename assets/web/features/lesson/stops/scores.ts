@@ -1,5 +1,3 @@
-// A stop of the lesson: scores.
-
 import { t } from "../../../state/i18n.ts";
 import { argmax } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";

@@ -1,5 +1,3 @@
-// A stop of the lesson: mask, then softmax.
-
 import { formatPercent } from "../../../state/i18n.ts";
 import { argmax } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";
@@ -23,11 +21,6 @@ export const softmax: Stop = {
       masked: data.allowed[query].length - open,
       open,
     };
-    const wrong: [number, string][] = [
-      [1 / open, "lesson.softmax.why.equal"],
-      [1, "lesson.softmax.why.all"],
-      [highest / 2, "lesson.softmax.why.half"],
-    ];
-    return valueQuiz(highest, wrong, places, formatPercent);
+    return valueQuiz("softmax", highest, { equal: 1 / open, all: 1, half: highest / 2 }, places, formatPercent);
   },
 };

@@ -1,5 +1,3 @@
-// A stop of the lesson: the stack.
-
 import { shapeChain } from "../../../charts/sublayer-stages.ts";
 import { formatPercent, t } from "../../../state/i18n.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";
@@ -38,14 +36,9 @@ export const stack: Stop = {
     const first = { text: t("lesson.stack.after", { layer: 1 }) };
     if (other === null) return orderedQuiz([first], places);
     const apart = Math.abs(query - other);
-    const { allowed } = run.attention.encoder;
+    const { allowed, heads } = run.attention.encoder;
     if (!allowed[query][other]) throw new Error("The farthest word is masked."); // no layer would read it
-    const largest = Math.max(
-      ...Array.from(
-        { length: run.attention.encoder.heads },
-        (_, head) => attentionRow("encoder", 0, head, query, run)[other],
-      ),
-    );
+    const paid = Array.from({ length: heads }, (_, head) => attentionRow("encoder", 0, head, query, run)[other]);
     const choices = [
       first,
       { text: t("lesson.stack.between", { layers: apart }), why: "lesson.stack.why.between" },
@@ -56,7 +49,7 @@ export const stack: Stop = {
       ...places,
       other: word(run.source[other], "source"),
       apart,
-      share: formatPercent(largest),
+      share: formatPercent(Math.max(...paid)),
     });
   },
 };

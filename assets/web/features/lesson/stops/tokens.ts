@@ -1,5 +1,3 @@
-// A stop of the lesson: words become ids.
-
 import { t } from "../../../state/i18n.ts";
 import { h } from "../../../ui/dom.ts";
 import { tokenIds } from "../figures.ts";
@@ -20,12 +18,8 @@ export const tokens: Stop = {
     const { pieces, one_vocabulary } = run.model;
     const vocabularies = t(one_vocabulary ? "lesson.tokens.one_vocabulary" : "lesson.tokens.two_vocabularies");
     const places = { count, words, vocabularies };
-    const wrong: [number, string][] = [
-      [words, pieces ? "lesson.tokens.why.pieces" : "lesson.tokens.why.words"],
-      [run.output.length, "lesson.tokens.why.output"],
-      [run.model.source_words, "lesson.tokens.why.vocabulary"],
-      [count + 1, pieces ? "lesson.tokens.why.start" : "lesson.tokens.why.end"],
-    ];
-    return valueQuiz(count, wrong, places);
+    const { output, model } = run;
+    const wrong = { [pieces ? "pieces" : "words"]: words, output: output.length, vocabulary: model.source_words };
+    return valueQuiz("tokens", count, { ...wrong, [pieces ? "start" : "end"]: count + 1 }, places);
   },
 };

@@ -1,0 +1,60 @@
+// A question of the lesson or of Spot the bug, guessed until it is solved, which a teacher can put to the class.
+
+import type { Child } from "../api/types.ts";
+import { offerQuestion } from "../state/class-questions.ts";
+import { h } from "./dom.ts";
+import { button } from "./parts.ts";
+
+/** `values` name the choices for tests and styles. */
+type Question = {
+  kind: "stop" | "mistake";
+  name: string;
+  text: Child;
+  choices: string[];
+  values?: string[];
+  right: number;
+};
+/** Which choices were guessed, in their order, and whether the answer was asked for. */
+export type Guesses = { guesses: number[]; shown: boolean };
+type Memory = { get: (key: string) => Guesses | undefined; set: (key: string, known: Guesses) => unknown };
+
+/** @param key of what was guessed, in `memory` @param onGuess draws what a guess changes */
+export function askedQuestion(
+  { kind, name, text, choices, values, right }: Question,
+  key: string,
+  memory: Memory,
+  onGuess: () => void,
+) {
+  const known = () => memory.get(key) ?? { guesses: [], shown: false };
+  const isSolved = () => known().shown || known().guesses.includes(right);
+  const choose = (i: number) => {
+    const { guesses, shown } = known();
+    if (isSolved() || i >= choices.length || guesses.includes(i)) return;
+    memory.set(key, i < 0 ? { guesses, shown: true } : { guesses: [...guesses, i], shown });
+    onGuess();
+  };
+  const heading = h("h3", {}, text);
+  const buttons = choices.map((each, i) =>
+    button("choice", [h("small", {}, i + 1), " ", each], () => choose(i), { value: values?.[i] }),
+  );
+  const votes = h("div", { class: "class-votes" });
+  const offered = { kind, name, choices, right, votes, reveal: () => choose(-1) };
+  return {
+    elements: [heading, h("div", { class: "choices" }, buttons)],
+    votes,
+    /** Answer by the i-th choice; −1 shows the answer. */
+    choose,
+    isSolved,
+    lastGuess: () => known().guesses.at(-1),
+    draw(canGuess = true) {
+      const { guesses } = known();
+      for (const [i, each] of buttons.entries()) {
+        const isWrong = i !== right && guesses.includes(i);
+        each.disabled = isSolved() || !canGuess || isWrong;
+        each.classList.toggle("right", isSolved() && i === right);
+        each.classList.toggle("wrong", isWrong);
+      }
+    },
+    offer: () => offerQuestion(kind, { ...offered, text: heading.textContent ?? "" }),
+  };
+}
