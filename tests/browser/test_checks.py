@@ -31,7 +31,7 @@ def test_every_run_is_checked_once_and_a_check_that_fails_or_cannot_be_made_is_n
         route.fulfill(json=answer)
 
     answering(page, "checks", fail)
-    shared.go("toy", "ich mochte ein cola")
+    shared.go("toy", "mochte ein cola ich")
     expect(summary).to_have_text(f"✗ {t('checks')}")
     expect(badge.locator(".unfolded > p")).to_have_text(t("checks.wrong"))
     expect(badge.locator("[data-check] th").last).to_have_text(f"✗ {t('checks.torch')}")

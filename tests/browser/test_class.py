@@ -38,7 +38,7 @@ def wait_for_stop(page: Page, stop: int) -> None:
 
 
 def votes(page: Page, round_number: int = 1) -> list[int]:
-    bars = page.locator(f"#room-tally .round-{round_number}")
+    bars = page.locator(f".room-tally .round-{round_number}")
     expect(bars.first).to_be_visible()
     return [int(bar.get_attribute("data-votes") or -1) for bar in bars.all()]
 
@@ -103,7 +103,7 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         expect(laptop.locator(".room-choice").nth(0)).to_have_attribute("aria-pressed", "true")
         phone.reload()
         expect(phone.locator(".room-choice").nth(1)).to_have_attribute("aria-pressed", "true")
-        expect(lead.locator("#room-tally")).to_have_count(0)  # the projector shows no bars yet
+        expect(lead.locator(".room-tally")).to_have_count(0)  # the projector shows no bars yet
         expect_no_barriers(lead, phone)
         other.context.set_offline(True)
         other.evaluate("stop()")  # breaks its stream, which the line above does not
@@ -124,10 +124,10 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         expect(lead.locator("#room-close")).to_be_hidden()
         lead.keyboard.press("PageDown")  # reveal
         for page in (lead, phone, laptop):
-            expect(page.locator("#room-tally")).to_be_in_viewport(ratio=1)
+            expect(page.locator(".room-tally")).to_be_in_viewport(ratio=1)
             assert votes(page, 1)[:2] == [1, 1]
             assert votes(page, 2)[:2] == [0, 1]
-            expect(page.locator("#room-tally .right")).to_have_count(1)
+            expect(page.locator(".room-tally .right")).to_have_count(1)
             expect(page.locator("#lesson .reveal")).to_be_visible()
             expect(page.locator("#lesson .asking")).to_be_hidden()  # the bars stand with the question: one is enough
         expect_no_barriers(lead, phone)

@@ -45,7 +45,7 @@ def test_a_refusal_keeps_what_was_typed_and_leads_on(visit: Visit) -> None:
         expect(page.locator("#checkpoint")).to_have_value(model)
         expect(box).to_have_value(sentence)
 
-    visit.ask("Ich trinke heute ein Bier")
+    page = visit.open("?checkpoint=toy&sentence=Ich trinke heute ein Bier")  # a link names its model
     expect_refused("Ich trinke heute ein Bier", "toy")
     expect(page.locator("#nearest b")).to_have_text(BIER)
     page.locator("[data-reader=classroom]").click()  # the text goes along
@@ -95,6 +95,7 @@ def test_an_example_is_one_click_right_and_a_surprise_is_translated(shared: Visi
     page.get_by_role("button", name=t("examples.surprise")).click()
     expect(shared.box).not_to_have_value(example.sentence)
     expect(page.locator(".note")).to_contain_text(t("note.held_out"))
+    page.locator(".examples > button").click()
     page.get_by_role("button", name=t("examples.words")).click()
     expect(page.get_by_role("dialog")).to_contain_text("das Bier, Biere")
     page.keyboard.press("Escape")

@@ -27,7 +27,7 @@ from transformer.messages import Message
 
 from ..visitors import Question, ask, train
 from .catalogue import t
-from .conftest import ROOT, TRAINED, Server, get, until
+from .conftest import ROOT, TRAINED, Server, get, in_menu, until
 from .wire import act
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to look at processes")
@@ -110,7 +110,7 @@ def test_it_works_in_another_sites_frame_without_storage(server: Space, browser:
     frame.get_by_role("textbox", name=t("sentence.label")).fill(COLA)
     frame.get_by_role("button", name=t("sentence.translate"), exact=True).click()
     expect(words.nth(3)).to_have_text("coke")
-    frame.get_by_role("button", name=t("header.theme")).click()
+    in_menu(frame, "#theme")
     for tab in ("attention", "positions", "inside", "train", "break", "lesson"):
         frame.get_by_role("tab", name=t(f"tab.{tab}"), exact=True).click()
         expect(frame.locator("[role=tabpanel] .view:visible").first).not_to_be_empty()

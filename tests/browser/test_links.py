@@ -25,7 +25,7 @@ def seen(page: Page) -> dict[str, Any]:
 
 def expect_seen(page: Page, expected: dict[str, Any]) -> None:
     """The address is followed once its run is there."""
-    page.locator("#translation button").first.wait_for()
+    page.locator("#translation .chip").first.wait_for()
     until(lambda: seen(page) == expected)
 
 

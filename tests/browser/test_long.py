@@ -15,7 +15,7 @@ from transformer.storage.portable import PortableModel, save_portable
 from ..networks import network
 from . import made_up
 from .catalogue import matching, t
-from .conftest import PHONE, Visit, move, place, until
+from .conftest import PHONE, Visit, in_menu, move, place, until
 from .test_accessible import broken_rules
 from .test_places import ROOM, SMALLEST
 
@@ -70,7 +70,7 @@ def test_a_long_map_is_painted_its_words_stick_and_any_head_opens_from_all_of_th
     for drawing in ("lines", "table", "heatmap"):
         move(page, {"drawing": drawing})
         assert broken_rules(page) == [], drawing
-    page.get_by_role("button", name=t("header.theme")).click()
+    in_menu(page, "#theme")
     until(lambda: canvas.evaluate(COLOURS, [largest_at])[0] != light[0])
 
     box = canvas.bounding_box()

@@ -190,7 +190,7 @@ def reveal_to_class(page: Page) -> None:
     page.keyboard.press("PageDown")
     expect(page.locator("#room-close")).to_be_hidden()
     page.keyboard.press("PageDown")
-    expect(page.locator("#room-tally:visible")).to_be_visible()
+    expect(page.locator(".room-tally:visible")).to_be_visible()
 
 
 def test_a_class_sees_questions_votes_and_answers_without_scrolling(room: Visit) -> None:
@@ -207,7 +207,7 @@ def test_a_class_sees_questions_votes_and_answers_without_scrolling(room: Visit)
         ask_class(page)
         expect_in_view(page.locator("#lesson .choice").last, page.locator("#room-answered"))
         reveal_to_class(page)
-        expect_in_view(page.locator("#room-tally"))
+        expect_in_view(page.locator(".room-tally"))
         expect_answer_in_view(page)
     for name in MISTAKES:
         move(page, {"tab": "break", "part": "mistakes", "exercise": name})

@@ -34,7 +34,7 @@ def chips(page: Page) -> Locator:
 
 
 def expect_output(page: Page, run: Translation) -> None:
-    expect(page.locator("#translation button")).to_have_text(list(run.output))
+    expect(page.locator("#translation .chip")).to_have_text(list(run.output))
 
 
 def expect_made(page: Page, *changes: str) -> None:
