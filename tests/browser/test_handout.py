@@ -208,6 +208,7 @@ def rows(page: Page) -> list[Locator]:
     """Of the menu of figures."""
     page.keyboard.press("Escape")
     page.locator("#pictures:not([open]) summary").click()
+    page.locator("#pictures p").first.wait_for()
     return page.locator(".saves").all()
 
 
@@ -250,6 +251,7 @@ def test_every_figure_is_saved(shared: Visit) -> None:
     figures = [large, heads, page.locator("#heads .pair-of-scores"), page.locator("#heads .scroll").last]
     expect_saved(page, figures, png=True)
     for drawing in ("lines", "table"):
+        page.keyboard.press("Escape")
         page.locator(f"#attention button[value={drawing}]").click()
         handed(rows(page)[0].locator("button").first, "svg")
     shared.tab("inside")
@@ -257,6 +259,7 @@ def test_every_figure_is_saved(shared: Visit) -> None:
     expect_saved(page, page.locator("#inside .stage-figure").all())
     shared.tab("lesson")
     for stop in (1, 7, 10, 12, 14):  # a figure of every kind
+        page.keyboard.press("Escape")
         page.locator(".stops button").nth(stop - 1).click()
         expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", LANGUAGE, n=stop))
         page.keyboard.press("r")  # what gives the answer away is veiled until then

@@ -87,7 +87,8 @@ def test_the_steps_are_walked(shared: Visit) -> None:
     expect(shared.step_slider).to_have_value(re.compile("[2-5]"))  # none of them stays for long
     page.keyboard.press("Space")
     expect(play).to_be_visible()
-    for name, step in (("next", 4), ("next", 5), ("back", 4)):
+    shared.words.first.click()
+    for name, step in (("next", 1), ("next", 2), ("back", 1)):
         page.get_by_role("button", name=t(f"run.{name}"), exact=True).click()
         assert shared.step == step, name
     shared.words.filter(has_text="want").click()

@@ -261,7 +261,7 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
 def test_what_is_not_so_in_the_modified_run_is_not_said_of_it(shared: Visit) -> None:
     """Masks that were changed, and what was measured in the original network."""
     page = go(shared, TOY, "remove_mask.encoder", "translate", kind="encoder")
-    padded, about = t("translate.padded").strip(), page.locator("#attention .savable .hint")
+    padded, about = t("translate.padded").strip(), page.locator("#attention .savable .hint:visible")
     expect(page.locator("#story")).not_to_contain_text(padded)
     shared.tab("attention")
     expect(about).to_have_text(t("attention.about.encoder"))

@@ -49,12 +49,12 @@ export function stopPresenting() {
 }
 
 /** f presents and leaves. Esc closes what is open in the title line; where nothing is, it leaves. */
-export function listenForFrameKeys(header: HTMLElement, signal: AbortSignal) {
+export function listenForFrameKeys(signal: AbortSignal) {
   const onKey = (event: KeyboardEvent) => {
     if (event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return;
     const isTyping = closest(event, "input:not([type=range]), textarea, select, dialog");
     if (event.key === "Escape") {
-      if (!closePopups(header) && !document.querySelector("dialog[open]")) stopPresenting();
+      if (!closePopups() && !document.querySelector("dialog[open]")) stopPresenting();
     } else if (event.key === "f" && !isTyping) {
       if (isPresenting()) stopPresenting();
       else startPresenting();
@@ -66,8 +66,8 @@ export function listenForFrameKeys(header: HTMLElement, signal: AbortSignal) {
 }
 
 /** Whether any was open; the focus goes to what opened it. */
-function closePopups(header: HTMLElement) {
-  const open = [...header.querySelectorAll<HTMLDetailsElement>("details[open]")];
+function closePopups() {
+  const open = [...document.querySelectorAll<HTMLDetailsElement>(":is(header, .tab-bar) details[open]")];
   for (const each of open.reverse()) {
     if (each.contains(document.activeElement)) each.querySelector("summary")?.focus();
     each.open = false;

@@ -37,7 +37,7 @@ export function mount({ element, signal }: View) {
   element.replaceChildren(skipLink(), header);
   showAwaitedModel(element.closest(".contain") ?? document.body, signal); // where the stylesheet reaches
   followFrame(signal);
-  listenForFrameKeys(header, signal);
+  listenForFrameKeys(signal);
 }
 
 /** For the keyboard, the first of the page: past the frame to what the open tab shows. */
