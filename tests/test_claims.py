@@ -92,7 +92,7 @@ def test_xavier_collapses_the_rank_through_the_linear_layers_alone(where: str, c
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", [{"num_encoder_layers": 2, "num_decoder_layers": 2}, {"norm_first": True}])
-def test_two_layers_or_pre_norm_do_not_collapse(shape: dict[str, int]) -> None:
+def test_two_layers_or_pre_norm_do_not_collapse(shape: dict[str, Any]) -> None:
     _, weights = similarity_and_weights(
         learned(xavier(seeded_model(replace(_toy_model().config, **shape), 0), nn.Linear))
     )
@@ -124,7 +124,7 @@ def test_trained_with_it_a_small_model_learns_and_translates_nothing(probe: Prob
 
 
 def test_the_lengths_of_words_and_positions_that_embeddings_unscaled_names() -> None:
-    d_model = SMALL["d_model"]
+    d_model = int(SMALL["d_model"])
     text = ENGLISH["mistakes.embeddings_unscaled.why"]
     assert f"{sinusoidal_positions(1, d_model).norm():.1f}, so it drowns" in text
     assert f"here {math.sqrt(d_model):.1f}, the word is" in text

@@ -25,6 +25,7 @@ from ..network.rng import rng_lock
 from .mistake import DecodingMistake, Side, Symptom
 
 MAX_PADDING = 11  # positions that a batch of similar lengths fills up
+MAX_MORE = 20  # tokens than without the mistake
 MAX_RUNS = 30  # of a sentence, until one has other words
 RUNS_AT_ONCE = 10  # rows of a batch, each of which draws its own dropout
 
@@ -47,11 +48,17 @@ def _row_sum_error(maps: Sequence[AttentionMap]) -> float:
     return max(float(np.abs(m.weights.sum(axis=-1) - 1).max()) for m in maps)
 
 
-def _written(translator: Translator, src: Tensor, probe: Probe | None) -> str:
-    """The output for ids (1, S), of full passes: keys and values of earlier steps would not see the mistake."""
+def _written(
+    translator: Translator, src: Tensor, probe: Probe | None, run: Translation, use_cache: bool = False
+) -> str:
+    """The output for ids (1, S), which may not be much longer than a run's: what a mistake writes need not end.
+
+    Keys and values of earlier steps would not see a mistake that mixes positions: it is shown by full passes.
+    """
     checkpoint = translator.checkpoint
     start, end = (checkpoint.tgt_vocab.ids[token] for token in (START, END))
-    steps = decode(checkpoint.model, src, start, end, checkpoint.output_limit, probe, use_cache=False)
+    limit = min(checkpoint.output_limit, len(run.output) + MAX_MORE)
+    steps = decode(checkpoint.model, src, start, end, limit, probe, use_cache=use_cache)
     return checkpoint.tgt_vocab.decode(step.token for step in steps)
 
 
@@ -198,7 +205,8 @@ def inverted_mask(translator: Translator, sentence: str) -> Symptom:
         last = run.attention.cross[-1]
         allowed = last.allowed if probe is None else ~last.allowed
         drawn = _one_padding_column(replace(last, weights=weights[last.layer], allowed=allowed))
-        return Side(numbers, " | ".join(_written(padded, each, probe) for each in (src, others)), attention=drawn)
+        texts = [_written(padded, each, probe, run, use_cache=True) for each in (src, others)]
+        return Side(numbers, " | ".join(texts), attention=drawn)
 
     return Symptom(side(None), side(inverted), sentence)
 
@@ -305,7 +313,8 @@ def softmax_dim(translator: Translator, sentence: str) -> Symptom:
         numbers = {"row_sum_error": _row_sum_error(maps), "column_sum_error": columns}
         return Side(numbers, text, attention=maps[layer])
 
-    return Symptom(side(right, run.text), side(wrong, _written(translator, src, over_queries)), sentence, head=head)
+    text = _written(translator, src, over_queries, run)
+    return Symptom(side(right, run.text), side(wrong, text), sentence, head=head)
 
 
 def by_view(name: str, value: Tensor) -> Tensor:
@@ -340,7 +349,7 @@ def heads_by_view(translator: Translator, sentence: str) -> Symptom:
     def side(probe: Probe | None, weights: np.ndarray, difference: float) -> Side:
         numbers = {"difference": difference, "weight_on_future": float(np.triu(weights, 1).max())}
         drawn = replace(run.attention.decoder[layer], weights=weights[layer])
-        return Side(numbers, _written(translator, src, probe), attention=drawn)
+        return Side(numbers, _written(translator, src, probe, run), attention=drawn)
 
     return Symptom(side(None, *found[0]), side(by_view, *found[1]), sentence, head=head)
 
