@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,14 +19,14 @@ from torch import Tensor, nn
 from transformer import Transformer, Translator
 from transformer.analysis.head_ablation import ablate_cross_attention
 from transformer.analysis.sublayer import ids
-from transformer.data import CORPORA, TOY
+from transformer.data import CORPORA, TOY, classroom_corpus
 from transformer.data.corpus import encode_pairs
 from transformer.inference.interventions import Interventions, RemoveMask
-from transformer.mistakes.decoding import with_fresh_norms
-from transformer.mistakes.training import _toy_model
+from transformer.mistakes.decoding import by_view, softmax_over_queries
+from transformer.mistakes.training import PAIRS, SMALL, _held_out, _learn_classroom, _toy_model
 from transformer.network.layers import sinusoidal_positions
 from transformer.network.probe import Probe
-from transformer.training import TrainingConfig, train
+from transformer.training import TrainingConfig, measure, seeded_model, train
 from transformer.web.sessions.models import about
 
 from .networks import network
@@ -52,46 +53,84 @@ def trained(where: str) -> Transformer:
     model = _toy_model()
     if where != "nowhere":
         xavier(model, {"embeddings": nn.Embedding, "linear": nn.Linear}[where])
+    return learned(model)
+
+
+def learned(model: Transformer) -> Transformer:
     for _ in train(model, TOY.batch(), TrainingConfig(60)):
         pass
     return model.eval()
 
 
+def similarity_and_weights(model: Transformer) -> tuple[float, dict[str, list[float]]]:
+    """The least cosine of two encoded words, and by kind the largest weight on a word of each layer."""
+    batch = TOY.batch()
+    with torch.no_grad():
+        words = model.encode(batch.src[:1]).memory[0, :4]
+        maps = model(batch.src[:1], batch.tgt_in[:1]).attention
+    assert maps is not None
+    cosine = F.cosine_similarity(words[:, None], words[None], dim=-1)
+    rows = {"encoder": maps.encoder, "cross": maps.cross, "decoder": [weights[:, :, -1] for weights in maps.decoder]}
+    return float(cosine.min()), {kind: [float(each.max()) for each in layers] for kind, layers in rows.items()}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("where", "collapsed"), [("embeddings", False), ("linear", True)])
 def test_xavier_collapses_the_rank_through_the_linear_layers_alone(where: str, collapsed: bool) -> None:
-    model, batch = trained(where), TOY.batch()
-    with torch.no_grad():
-        words = model.encode(batch.src[:1]).memory[0, :4]
-        cross = model(batch.src[:1], batch.tgt_in[:1]).attention
-    assert cross is not None
-    cosine = F.cosine_similarity(words[:, None], words[None], dim=-1)
-    largest = max(float(weights.max()) for weights in cross.cross)
-    assert (cosine.min() > 0.99) == collapsed
-    assert (largest < 0.26) if collapsed else (largest > 0.8)
-
-
-# ---- LayerNorm in forward ----
+    cosine, weights = similarity_and_weights(trained(where))
+    assert (cosine > 0.99) == collapsed
+    assert (max(weights["cross"]) < 0.26) if collapsed else (max(weights["cross"]) > 0.8)
+    if collapsed:  # of the encoder, only what comes last is uniform too, and of the decoder nothing
+        assert min(weights["encoder"][:2]) > 0.7 > 0.3 > weights["encoder"][-1]
+        assert min(weights["decoder"]) > 0.5  # of five words
 
 
 @pytest.mark.slow
-def test_a_model_trained_with_fresh_norms_learns_a_little_worse_and_loses_nothing() -> None:
-    model = with_fresh_norms(_toy_model())
-    losses = [progress.loss for progress in train(model, TOY.batch(), TrainingConfig(60))]
-    reference = trained("nowhere")
-    batch = TOY.batch()
-    with torch.no_grad():
-        logits = reference(batch.src, batch.tgt_in).logits
-    right = float(F.cross_entropy(logits.flatten(0, 1), batch.tgt_out.flatten(), ignore_index=0))
-    assert right < losses[-1] < 2 * right
-    again = with_fresh_norms(_toy_model())
-    again.load_state_dict(model.state_dict())  # strict: every key fits
-    with torch.no_grad():
-        one, two = (each.eval()(batch.src, batch.tgt_in).logits for each in (model, again))
-    assert torch.equal(one, two)
+@pytest.mark.parametrize("shape", [{"num_encoder_layers": 2, "num_decoder_layers": 2}, {"norm_first": True}])
+def test_two_layers_or_pre_norm_do_not_collapse(shape: dict[str, Any]) -> None:
+    _, weights = similarity_and_weights(
+        learned(xavier(seeded_model(replace(_toy_model().config, **shape), 0), nn.Linear))
+    )
+    assert max(weights["cross"]) > 0.7
 
 
 # ---- other mistakes ----
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("probe", [softmax_over_queries(), by_view], ids=["softmax_dim", "heads_by_view"])
+def test_trained_with_it_a_small_model_learns_and_translates_nothing(probe: Probe) -> None:
+    pairs, corpus = _held_out(), classroom_corpus(PAIRS)
+    data, vocab = corpus.batch(pairs), corpus.tgt_vocab
+    losses = []
+    learning = _learn_classroom("wrong", probe)
+    while True:
+        try:
+            losses.append(next(learning).loss)
+        except StopIteration as end:
+            model = end.value.model
+            break
+    assert losses[-1] < 0.2 * losses[0]
+    read = data.tgt_in[:, :1]
+    with torch.no_grad():
+        for _ in range(data.target_length):  # everything again at each step
+            read = torch.cat([read, model(data.src, read, probe=probe).logits[:, -1:].argmax(dim=-1)], dim=1)
+    assert not any(vocab.decode(row[1:]) == target for row, (_, target) in zip(read.tolist(), pairs, strict=True))
+
+
+def test_the_lengths_of_words_and_positions_that_embeddings_unscaled_names() -> None:
+    d_model = int(SMALL["d_model"])
+    text = ENGLISH["mistakes.embeddings_unscaled.why"]
+    assert f"{sinusoidal_positions(1, d_model).norm():.1f}, so it drowns" in text
+    assert f"here {math.sqrt(d_model):.1f}, the word is" in text
+    corpus, losses = classroom_corpus(PAIRS), []
+    sizes: dict[str, Any] = {**SMALL, "tie_output": True, "scale_embeddings": False}
+    for std in (d_model**-0.5, 1.0):
+        torch.manual_seed(0)
+        model = Transformer(TransformerConfig(len(corpus.src_vocab), len(corpus.tgt_vocab), **sizes))
+        nn.init.normal_(model.tgt_embedding.weight, std=std)
+        losses.append(measure(model, corpus.batch(_held_out()))[0])
+    assert losses[1] > 3 * losses[0]
 
 
 def test_the_two_sentences_of_positions_from_ids_are_one_bag_of_words(classroom: Translator) -> None:

@@ -156,7 +156,7 @@ PLACES: list[Place] = [
     ("what if, swept", {}, "#sweep", clicking("#sweep", "#whatif .panel [data-drop]")),
     ("what if, changed", {}, "#whatif .starters", clicking(".starters button", "[data-map=difference] .heatmap")),
     ("what if, changed, encoder", {"kind": "encoder"}, "[data-map=difference] .heatmap", nothing),
-    ("spot the bug", {**BUG, "exercise": "axes_swapped"}, ".exercise .say", undo),
+    ("spot the bug", {**BUG, "exercise": "softmax_dim"}, ".exercise .say", undo),
     ("spot the bug, revealed", {}, ".exercise .say", clicking(".exercise .question > .link")),
     ("spot the bug, a training", {**BUG, "exercise": "causal_mask"}, ".exercise .live button", nothing),
     ("beam search", {**DECODING, "strategy": "beam"}, "#decoding .tree", nothing),

@@ -138,24 +138,24 @@ def test_a_training_can_be_stopped_skipped_and_is_there_as_it_was_recorded(visit
 
 def test_a_wrong_guess_is_told_and_keys_walk_on(visit: Visit) -> None:
     page = visit.open(OPEN)
-    exercise = choose(page, "never_stops")
+    exercise = choose(page, "no_eval")
     reveal, revealed = exercise.locator(".reveal"), exercise.locator(".revealed")
     expect(exercise.locator("h2")).to_be_focused()
     exercise.locator(".choice[value=causal_mask]").click()
-    why = [t("lesson.wrong"), t("mistakes.causal_mask.telltale"), t("mistakes.never_stops.clue"), t("mistakes.again")]
+    why = [t("lesson.wrong"), t("mistakes.causal_mask.telltale"), t("mistakes.no_eval.clue"), t("mistakes.again")]
     expect(reveal).to_have_text(" ".join(why))
     expect(reveal).to_be_in_viewport(ratio=1)
     expect(exercise.locator(".choice.wrong")).to_have_attribute("value", "causal_mask")
     expect(exercise.locator(".choice.wrong")).to_be_disabled()
     expect(revealed).to_be_hidden()  # one may guess again
-    exercise.locator(".choice[value=never_stops]").click()
+    exercise.locator(".choice[value=no_eval]").click()
     expect(reveal).to_contain_text(t("lesson.right"))
     page.keyboard.press("n")
-    expect(exercise.locator("h2")).to_contain_text(t("mistakes.unscaled.title"))
+    expect(exercise.locator("h2")).to_contain_text(t("mistakes.softmax_dim.title"))
     expect(revealed).to_be_hidden()
-    expect(exercise.locator(".say")).to_have_text(symptom("unscaled"))
+    expect(exercise.locator(".say")).to_have_text(symptom("softmax_dim"))
     page.keyboard.press("r")
-    expect(reveal).to_have_text(t("mistakes.verdict", cause=t("mistakes.unscaled.cause")))
+    expect(reveal).to_have_text(t("mistakes.verdict", cause=t("mistakes.softmax_dim.cause")))
     page.keyboard.press("b")
     expect(revealed).to_be_visible()  # it was guessed before
 

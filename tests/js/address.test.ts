@@ -31,7 +31,7 @@ test("a Space in the hub's frame shares its own address, without what the hub ad
 
 test("what an address says comes back from it", () => {
   const place: Partial<State> = {
-    ...{ tab: "break", part: "decoding", exercise: "never_stops", kind: "decoder", drawing: "table" },
+    ...{ tab: "break", part: "decoding", exercise: "softmax_dim", kind: "decoder", drawing: "table" },
     ...{ layer: 4, head: 7, query: 2, step: 3, stop: 10, stops: [10, 3, 0], averaged: false, gold: true },
     ...{ strategy: "sampling", width: 2, alpha: 1.3, temperature: 0.7, top_k: 12, top_p: 0.85, seed: 42 },
     forcedMistake: { step: 3, word: "a.b" },

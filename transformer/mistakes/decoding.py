@@ -3,7 +3,6 @@
 B batch, S source, T target, H heads, Q queries, K keys, D model width, V target vocabulary.
 """
 
-import copy
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from ..analysis.sublayer import ids
 from ..data.vocabulary import END, PAD, START
@@ -26,7 +25,7 @@ from ..network.rng import rng_lock
 from .mistake import DecodingMistake, Side, Symptom
 
 MAX_PADDING = 11  # positions that a batch of similar lengths fills up
-MAX_AFTER_END = 40  # tokens
+MAX_MORE = 20  # tokens than without the mistake
 MAX_RUNS = 30  # of a sentence, until one has other words
 RUNS_AT_ONCE = 10  # rows of a batch, each of which draws its own dropout
 
@@ -45,10 +44,36 @@ def _most(score: np.ndarray) -> tuple[int, int]:
     return int(layer), int(head)
 
 
+def _row_sum_error(maps: Sequence[AttentionMap]) -> float:
+    return max(float(np.abs(m.weights.sum(axis=-1) - 1).max()) for m in maps)
+
+
+def _written(
+    translator: Translator, src: Tensor, probe: Probe | None, run: Translation, use_cache: bool = False
+) -> str:
+    """The output for ids (1, S), which may not be much longer than a run's: what a mistake writes need not end.
+
+    Keys and values of earlier steps would not see a mistake that mixes positions: it is shown by full passes.
+    """
+    checkpoint = translator.checkpoint
+    start, end = (checkpoint.tgt_vocab.ids[token] for token in (START, END))
+    limit = min(checkpoint.output_limit, len(run.output) + MAX_MORE)
+    steps = decode(checkpoint.model, src, start, end, limit, probe, use_cache=use_cache)
+    return checkpoint.tgt_vocab.decode(step.token for step in steps)
+
+
+def _cross_weights(model: Transformer, src: Tensor, tgt: Tensor, probe: Probe | None) -> np.ndarray:
+    """Of a full pass over one sentence, (L, H, T, S)."""
+    with evaluating(model):
+        maps = model(src, tgt, probe=probe).attention
+    assert maps is not None
+    return torch.cat(maps.cross).cpu().numpy()
+
+
 @DecodingMistake.shown_by(
     right="mask = (tgt != PAD)[:, None, None, :] & causal  # key columns",
     wrong="mask = (tgt != PAD)[:, None, :, None] & causal  # query rows",
-    distractors=("causal_mask", "cross_padding", "norm_in_forward"),
+    distractors=("causal_mask", "cross_padding", "softmax_dim"),
 )
 def padding_rows(translator: Translator, sentence: str) -> Symptom:
     """Two sentences of one batch, the second two words shorter: its padding is where the mask goes wrong."""
@@ -99,6 +124,16 @@ def padding_rows(translator: Translator, sentence: str) -> Symptom:
     )
 
 
+def _padded(translator: Translator, sentence: str) -> Translator:
+    """One whose source is padded: where a model's sentences are not, as in a batch of longer ones."""
+    checkpoint = translator.checkpoint
+    count = len(checkpoint.src_vocab.split(sentence))
+    if not checkpoint.pad_source or count == checkpoint.source_length:
+        longer = max(count + 1, min(checkpoint.source_length, count + MAX_PADDING))
+        checkpoint = replace(checkpoint, pad_source=True, source_length=longer)
+    return Translator(checkpoint, translator.name)
+
+
 def _one_padding_column(drawn: AttentionMap) -> AttentionMap:
     """With the weights on padding summed in one last column."""
     words = sum(token != PAD for token in drawn.key_tokens)
@@ -110,19 +145,11 @@ def _one_padding_column(drawn: AttentionMap) -> AttentionMap:
 @DecodingMistake.shown_by(
     right="x, weights = self.cross_attn(x, memory, memory, mask=src_padding_mask)",
     wrong="x, weights = self.cross_attn(x, memory, memory)",
-    distractors=("rank_collapse", "padding_rows", "axes_swapped"),
+    distractors=("rank_collapse", "padding_rows", "inverted_mask"),
 )
 def cross_padding(translator: Translator, sentence: str) -> Symptom:
-    """The decoder attends to P. Where a model's sentences are not padded, they are padded as in a batch of longer ones.
-
-    Maps show all of the padding as one column: its weights are summed.
-    """
-    checkpoint = translator.checkpoint
-    count = len(checkpoint.src_vocab.split(sentence))
-    if not checkpoint.pad_source or count == checkpoint.source_length:
-        longer = max(count + 1, min(checkpoint.source_length, count + MAX_PADDING))
-        checkpoint = replace(checkpoint, pad_source=True, source_length=longer)
-    padded = Translator(checkpoint, translator.name)
+    """The decoder attends to P. Maps show all of the padding as one column: its weights are summed."""
+    padded = _padded(translator, sentence)
 
     def on_padding(run: Translation) -> np.ndarray:
         """(L, H, T)"""
@@ -145,9 +172,49 @@ def cross_padding(translator: Translator, sentence: str) -> Symptom:
 
 
 @DecodingMistake.shown_by(
+    right="padding = src == PAD  # PyTorch's True: must not attend\n"
+    "memory = self.encoder(x, src_key_padding_mask=padding)\n"
+    "y = self.decoder(y, memory, memory_key_padding_mask=padding)",
+    wrong="padding = src != PAD\n"
+    "memory = self.encoder(x, src_key_padding_mask=padding)\n"
+    "y = self.decoder(y, memory, memory_key_padding_mask=padding)",
+    distractors=("cross_padding", "positions_from_ids", "heads_by_view"),
+)
+def inverted_mask(translator: Translator, sentence: str) -> Symptom:
+    """Of the source only P is attended to: as many other words, each the next one of the vocabulary, give the same."""
+    padded = _padded(translator, sentence)
+    model, run = padded.checkpoint.model, padded.translate(sentence)
+    src, tgt = ids(padded, run)
+    is_padding, size = src == model.config.pad_id, model.config.src_vocab_size
+    following = (src + 1) % size
+    following = following.where(following != model.config.pad_id, (following + 1) % size)
+    others = src.where(is_padding, following)
+
+    def inverted(name: str, value: Tensor) -> Tensor:
+        is_of_source = name.startswith("encoder") or "cross" in name
+        return ~value if is_of_source and name.endswith(".mask") else value
+
+    def side(probe: Probe | None) -> Side:
+        with evaluating(model):
+            one, two = (model(each, tgt, probe=probe).logits.softmax(dim=-1) for each in (src, others))
+        weights = _cross_weights(model, src, tgt, probe)
+        numbers = {
+            "difference": float((one - two).abs().max()),
+            "weight_on_padding": float(weights[..., is_padding[0].cpu().numpy()].sum(axis=-1).mean()),
+        }
+        last = run.attention.cross[-1]
+        allowed = last.allowed if probe is None else ~last.allowed
+        drawn = _one_padding_column(replace(last, weights=weights[last.layer], allowed=allowed))
+        texts = [_written(padded, each, probe, run, use_cache=True) for each in (src, others)]
+        return Side(numbers, " | ".join(texts), attention=drawn)
+
+    return Symptom(side(None), side(inverted), sentence)
+
+
+@DecodingMistake.shown_by(
     right="model.eval()\nwith torch.no_grad():\n    print(translate(model, sentence))",
     wrong="with torch.no_grad():\n    print(translate(model, sentence))",
-    distractors=("causal_mask", "never_stops", "positions_from_ids"),
+    distractors=("causal_mask", "loss_over_padding", "positions_from_ids"),
     shown_on="classroom",
 )
 def no_eval(translator: Translator, sentence: str) -> Symptom:
@@ -192,30 +259,9 @@ def _tutorial_loop(model: Transformer, translator: Translator, src: Tensor) -> I
 
 
 @DecodingMistake.shown_by(
-    right="for _ in range(max_len):\n    ...\n    if next_word == END:\n        break",
-    wrong="for _ in range(max_len):\n    ...",
-    distractors=("causal_mask", "padding_rows", "no_eval"),
-)
-def never_stops(translator: Translator, sentence: str) -> Symptom:
-    """As many words as fit, whatever the output is; of a model with long outputs, some after the end."""
-    checkpoint, vocab = translator.checkpoint, translator.checkpoint.tgt_vocab
-    src, _ = ids(translator, translator.translate(sentence))
-
-    def side(end: int, limit: int) -> Side:
-        steps = list(decode(checkpoint.model, src, vocab.ids[START], end, limit))
-        output = [vocab.tokens[step.token] for step in steps]
-        after = len(output) - output.index(END) - 1 if END in output else 0
-        return Side({"words_after_end": after, "steps": len(output)}, " ".join(output))
-
-    right = side(vocab.ids[END], checkpoint.output_limit)
-    limit = min(checkpoint.output_limit, int(right.numbers["steps"]) + MAX_AFTER_END)
-    return Symptom(right, side(-1, limit), sentence)
-
-
-@DecodingMistake.shown_by(
     right="scores = q @ k.transpose(-2, -1) / math.sqrt(d_k)",
     wrong="scores = q @ k.transpose(-2, -1)",
-    distractors=("rank_collapse", "after_dropout", "one_head"),
+    distractors=("rank_collapse", "after_dropout", "embeddings_unscaled"),
 )
 def unscaled(translator: Translator, sentence: str) -> Symptom:
     """Scores are sqrt(d_k) times too large, and the softmax sees little but its largest one (§3.2.1, footnote 4)."""
@@ -235,33 +281,83 @@ def unscaled(translator: Translator, sentence: str) -> Symptom:
     return Symptom(side(plain), side(changed), sentence, head=head)
 
 
+def softmax_over_queries() -> Probe:
+    """In every sublayer."""
+    seen: dict[str, Tensor] = {}
+
+    def probe(name: str, value: Tensor) -> Tensor:
+        part = name.rpartition(".")[2]
+        seen[part] = value
+        return value if part != "weights" else seen["scores"].masked_fill(~seen["mask"], -1e9).softmax(dim=-2)
+
+    return probe
+
+
 @DecodingMistake.shown_by(
-    right='ax.imshow(weights)  # (queries, keys)\nax.set_ylabel("query")\nax.set_xlabel("key")',
-    wrong='ax.imshow(weights.T)\nax.set_ylabel("query")\nax.set_xlabel("key")',
-    distractors=("padding_rows", "after_dropout", "one_head"),
+    right="scores = scores.masked_fill(~mask, -1e9)  # (B, heads, queries, keys)\nweights = scores.softmax(dim=-1)",
+    wrong="scores = scores.masked_fill(~mask, -1e9)  # (B, heads, queries, keys)\nweights = scores.softmax(dim=-2)",
+    distractors=("after_dropout", "unscaled", "heads_by_view"),
 )
-def axes_swapped(translator: Translator, sentence: str) -> Symptom:
-    """Columns drawn as rows: what sums to 1 runs down the picture, and a word seems to look at its own queries."""
+def softmax_dim(translator: Translator, sentence: str) -> Symptom:
+    """The keys' columns sum to 1, those of P too: where all scores are -1e9, all weights are equal."""
     run = translator.translate(sentence)
+    src, tgt = ids(translator, run)
+    over_queries = softmax_over_queries()
     right = run.attention.cross
-    wrong = [
-        AttentionMap(m.kind, m.layer, m.key_tokens, m.query_tokens, m.weights.swapaxes(-1, -2), m.allowed.T)
-        for m in right
-    ]
-    layer, head = _most(np.stack([m.weights.max(axis=(-1, -2)) for m in right]))
+    weights = _cross_weights(translator.checkpoint.model, src, tgt, over_queries)
+    wrong = [replace(m, weights=w, allowed=np.ones_like(m.allowed)) for m, w in zip(right, weights, strict=True)]
+    layer, head = _most(np.abs(weights.sum(axis=-1) - 1).max(axis=-1))
 
-    def side(maps: Sequence[AttentionMap]) -> Side:
-        off = max(float(np.abs(m.weights.sum(axis=-1) - 1).max()) for m in maps)
-        numbers = {"row_sum_error": off, "rows": len(maps[0].query_tokens), "columns": len(maps[0].key_tokens)}
-        return Side(numbers, run.text, attention=maps[layer])
+    def side(maps: Sequence[AttentionMap], text: str) -> Side:
+        columns = max(float(np.abs(m.weights.sum(axis=-2) - 1).max()) for m in maps)
+        numbers = {"row_sum_error": _row_sum_error(maps), "column_sum_error": columns}
+        return Side(numbers, text, attention=maps[layer])
 
-    return Symptom(side(right), side(wrong), sentence, head=head)
+    text = _written(translator, src, over_queries, run)
+    return Symptom(side(right, run.text), side(wrong, text), sentence, head=head)
+
+
+def by_view(name: str, value: Tensor) -> Tensor:
+    """Queries, keys and values of every sublayer, put together again and then cut without transpose."""
+    return value.transpose(1, 2).flatten(2).view(value.shape) if name.endswith((".q", ".k", ".v")) else value
+
+
+@DecodingMistake.shown_by(
+    right="q = self.q(x).view(B, T, heads, d_k).transpose(1, 2)  # k and v alike",
+    wrong="q = self.q(x).view(B, heads, T, d_k)  # k and v alike",
+    distractors=("causal_mask", "padding_rows", "unscaled"),
+    shown_on="classroom",
+)
+def heads_by_view(translator: Translator, sentence: str) -> Symptom:
+    """The shape is right, but a head has slices of some words in place of a slice of every word: what is read later
+    moves them all. Each prediction is made twice, with the words so far and within one pass over all of them."""
+    model, run = translator.checkpoint.model, translator.translate(sentence)
+    src, tgt = ids(translator, run)
+
+    def passes(probe: Probe | None) -> tuple[np.ndarray, float]:
+        """The maps of decoder self-attention, (L, H, T, T), and the largest difference between both predictions."""
+        with evaluating(model):
+            whole = model(src, tgt, probe=probe)
+            so_far = [model(src, tgt[:, : t + 1], probe=probe).logits[0, -1] for t in range(tgt.size(1))]
+        assert whole.attention is not None
+        difference = (whole.logits[0].softmax(dim=-1) - torch.stack(so_far).softmax(dim=-1)).abs().max()
+        return torch.cat(whole.attention.decoder).cpu().numpy(), float(difference)
+
+    found = [passes(None), passes(by_view)]
+    layer, head = _most(np.abs(found[0][0] - found[1][0]).max(axis=(-1, -2)))
+
+    def side(probe: Probe | None, weights: np.ndarray, difference: float) -> Side:
+        numbers = {"difference": difference, "weight_on_future": float(np.triu(weights, 1).max())}
+        drawn = replace(run.attention.decoder[layer], weights=weights[layer])
+        return Side(numbers, _written(translator, src, probe, run), attention=drawn)
+
+    return Symptom(side(None, *found[0]), side(by_view, *found[1]), sentence, head=head)
 
 
 @DecodingMistake.shown_by(
     right="weights = scores.softmax(dim=-1)\nself.weights = weights\nreturn self.dropout(weights) @ v",
     wrong="weights = self.dropout(scores.softmax(dim=-1))\nself.weights = weights\nreturn weights @ v",
-    distractors=("cross_padding", "unscaled", "axes_swapped"),
+    distractors=("cross_padding", "unscaled", "softmax_dim"),
 )
 def after_dropout(translator: Translator, sentence: str) -> Symptom:
     """Weights kept where dropout has been over them: some are 0, the others too large by 1 / 0.9."""
@@ -274,34 +370,11 @@ def after_dropout(translator: Translator, sentence: str) -> Symptom:
     layer, head = _most(np.stack([np.abs(m.weights.sum(axis=-1) - 1).mean(axis=-1) for m in wrong[-layers:]]))
 
     def side(maps: Sequence[AttentionMap]) -> Side:
-        off = max(float(np.abs(m.weights.sum(axis=-1) - 1).max()) for m in maps)
         gone = np.concatenate([(m.weights == 0)[:, m.allowed].ravel() for m in maps])
-        numbers = {"row_sum_error": off, "lost_share": float(gone.mean())}
+        numbers = {"row_sum_error": _row_sum_error(maps), "lost_share": float(gone.mean())}
         return Side(numbers, run.text, attention=maps[layer - layers])  # the last ones are of cross-attention
 
     return Symptom(side(right), side(wrong), sentence, head=head)
-
-
-@DecodingMistake.shown_by(
-    right="for layer, weights in enumerate(cross_attention):  # (heads, queries, keys)\n    show(layer, weights)",
-    wrong='show("the attention", cross_attention[layer][0])',
-    distractors=("rank_collapse", "axes_swapped", "after_dropout"),
-)
-def one_head(translator: Translator, sentence: str) -> Symptom:
-    """Head 0 of a layer shown as "the attention", beside the head that agrees least with it, which could have been
-    shown as well; of the layer where they agree least. Where all agree, there is nothing to see."""
-    run = translator.translate(sentence)
-    strongest = np.stack([m.weights.argmax(axis=-1) for m in run.attention.cross])  # (L, H, T)
-    layer, other = _most(-(strongest == strongest[:, :1]).mean(axis=-1))
-    drawn, strongest = run.attention.cross[layer], strongest[layer]
-    pair = (0, other) if other else (0, min(1, drawn.n_heads - 1))
-
-    def side(heads: Sequence[int]) -> Side:
-        agree = (strongest[list(heads)] == strongest[0]).all(axis=0).mean()
-        shown = replace(drawn, weights=drawn.weights[list(heads)])
-        return Side({"agreement": float(agree), "heads": len(heads)}, run.text, attention=shown)
-
-    return Symptom(side(range(drawn.n_heads)), side(pair), sentence)
 
 
 @DecodingMistake.shown_by(
@@ -334,57 +407,14 @@ def positions_from_ids(translator: Translator, sentence: str) -> Symptom:
     return Symptom(side(False), side(True), sentence)
 
 
-class _FreshNorm(nn.Module):
-    """The mistake itself: a LayerNorm of every call, which nothing saves and nothing trains."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return nn.LayerNorm(x.size(-1), device=x.device, dtype=x.dtype)(x)
-
-
-def with_fresh_norms(model: Transformer) -> Transformer:
-    """A copy whose LayerNorms are created at every call."""
-    fresh = copy.deepcopy(model)
-    for name, module in model.named_modules():
-        if isinstance(module, nn.LayerNorm):
-            fresh.set_submodule(name, _FreshNorm())
-    return fresh
-
-
-@DecodingMistake.shown_by(
-    right="def __init__(self, d_model):\n    self.norm = nn.LayerNorm(d_model)\n\n"
-    "def forward(self, x):\n    return self.norm(x)\n\nmodel.load_state_dict(weights)",
-    wrong="def forward(self, x):\n    return nn.LayerNorm(x.size(-1))(x)\n\n"
-    "model.load_state_dict(weights, strict=False)",
-    distractors=("rank_collapse", "teacher_forced_test", "no_eval"),
-    shown_on="classroom",
-)
-def norm_in_forward(translator: Translator, sentence: str) -> Symptom:
-    """A sound model's weights in code that creates its norms in forward: `load_state_dict(strict=False)` leaves out
-    what the norms have learned. A model that was trained in that code has learned nothing there to lose."""
-    run, checkpoint = translator.translate(sentence), translator.checkpoint
-    src, tgt = ids(translator, run)
-    output_ids = [checkpoint.tgt_vocab.ids[token] for token in run.output]
-
-    def side(model: Transformer) -> Side:
-        kept = sum(value.numel() for name, value in model.state_dict().items() if "norm" in name)
-        with evaluating(model):
-            logs = model(src, tgt, need_weights=False).logits[0].log_softmax(dim=-1)  # (T, V)
-        probability = math.exp(float(logs[range(len(output_ids)), output_ids].sum()))
-        text = Translator(replace(checkpoint, model=model), translator.name).translate(sentence).text
-        return Side({"saved_norm_values": kept, "probability": probability}, text)
-
-    return Symptom(side(checkpoint.model), side(with_fresh_norms(checkpoint.model)), sentence)
-
-
 DECODING_MISTAKES = (
     padding_rows,
     cross_padding,
+    inverted_mask,
     no_eval,
-    never_stops,
+    softmax_dim,
     unscaled,
-    axes_swapped,
+    heads_by_view,
     after_dropout,
-    one_head,
     positions_from_ids,
-    norm_in_forward,
 )

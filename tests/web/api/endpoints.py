@@ -60,7 +60,7 @@ OF_SENTENCES: dict[Function, Answer] = {
     decoding.diverging: RUN,
     decoding.forced: {**RUN, "mistake": {"step": 1, "word": "a"}},
     what_if.sweep: {**RUN, "on": "sentence"},
-    mistakes.mistake: {**RUN, "name": "never_stops"},
+    mistakes.mistake: {**RUN, "name": "softmax_dim"},
 }
 OF_MODELS: dict[Function, Answer] = {
     **OF_SENTENCES,
@@ -87,7 +87,7 @@ ACTIONS: dict[Callable[..., Any], Answer] = {
     decoding.beam_search: {**RUN, "width": 3, "alpha": 1.0},
     decoding.sample: {**RUN, "temperature": 2.0, "top_k": 0, "top_p": 1.0, "seed": 7},
     decoding.teacher_forcing: {**RUN, "step": 1, "word": "a"},
-    mistakes.spot_the_bug: {**RUN, "name": "never_stops"},
+    mistakes.spot_the_bug: {**RUN, "name": "softmax_dim"},
 }
 assert {each.__name__ for each in COMPUTED} | {"plan"} == {name for name, each in QUESTIONS.items() if each.computes}
 

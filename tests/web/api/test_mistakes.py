@@ -58,13 +58,9 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("mistake", DECODING, ids=lambda mistake: mistake.name)
-def test_a_model_of_a_visit_shows_them_too_or_says_why_not(mistake: DecodingMistake, own: str) -> None:
+def test_a_model_of_a_visit_shows_them_too(mistake: DecodingMistake, own: str) -> None:
     sent = asked(mistake.name, own, "Guten Morgen")
-    if mistake.name == "one_head":
-        assert sent["error"]["key"] == "mistakes.one_head_only"
-    elif mistake.name == "never_stops":
-        assert sent["error"]["key"] == "mistakes.no_end"  # it never outputs E, as it has learned nothing
-    elif mistake.shown_on:
+    if mistake.shown_on:
         assert (sent["model"], sent["elsewhere"]) == (mistake.shown_on, True)
     else:
         assert (sent["model"], sent["elsewhere"], sent["sentence"]) == ("big", False, "Guten Morgen")

@@ -13,7 +13,7 @@ const LINKS: Partial<Record<StopName, Partial<State> & { experiment?: string }>>
   positions: { part: "whatif", experiment: "positions" },
   scores: { part: "mistakes", exercise: "unscaled" },
   softmax: { part: "whatif", experiment: "temperature" },
-  heads: { part: "mistakes", exercise: "one_head" },
+  heads: { part: "mistakes", exercise: "heads_by_view" },
   residual: { part: "whatif", experiment: "residual" },
   stack: { part: "mistakes", exercise: "rank_collapse" },
   masked: { part: "mistakes", exercise: "causal_mask" },

@@ -2,39 +2,29 @@
 
 import type { MistakeCode, Symptom, SymptomSide } from "#schema";
 import type { MistakeTraining } from "../../api/mistake-training.ts";
-import type { DrawnRun, Kind, Places, Side } from "../../api/types.ts";
+import type { DrawnRun, Kind, Places } from "../../api/types.ts";
 import { describedMap, mapHeading } from "../../charts/attention-map.ts";
 import { lineChart } from "../../charts/line-chart.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
 import { fluidPicture } from "../../charts/vector-strip.ts";
 import { isPresenting } from "../../state/address.ts";
 import { formatNumber, formatPercent, nodes, t } from "../../state/i18n.ts";
-import { argmax, attentionRow, SIDES } from "../../state/state.ts";
+import { SIDES } from "../../state/state.ts";
 import { chip, h, word } from "../../ui/dom.ts";
 import { savable } from "../../ui/export.ts";
 import { rowHeading, table } from "../../ui/parts.ts";
 
 type Which = "wrong" | "right";
 
-const FLIPPED = "axes_swapped"; // the rows of its map are keys
-const PART_FOR_WHOLE = "one_head";
 const CHART = 240; // px
 const LOW_CHART = 150; // px: in front of a class what is told stands below it, in view
 const MAX_SHARE = 0.36; // of the screen's height that a map takes in front of a class
-const COUNTS = [
-  "words_after_end",
-  "steps",
-  "rows",
-  "columns",
-  "heads",
-  "saved_norm_values",
-  "saved_output_values",
-  "texts",
-  "padding",
-  "runs",
-];
+const COUNTS = ["saved_output_values", "texts", "padding", "runs"];
 /** Digits of what is neither counted nor a share. */
-const DIGITS: Record<string, number> = { loss: 3, entropy: 2, row_sum_error: 2 };
+const DIGITS: Record<string, number> = {
+  ...{ loss: 3, loss_together: 3, loss_alone: 3 },
+  ...{ entropy: 2, row_sum_error: 2, column_sum_error: 2, place_similarity: 2, word_similarity: 2 },
+};
 
 // From 0.001 to 10: on a linear axis, most of the curve would be its first steps.
 const LOSS_AXIS = { type: "log", range: [-3, 1], dtick: 1, tickformat: "~r" };
@@ -77,46 +67,28 @@ export function outputTokens(side: SymptomSide) {
   return h("div", { class: "token-ids" }, lines);
 }
 
-/** A side's maps, large for the head that shows most; each large where the mistake is to show one of them. */
+/** A side's maps if it has any: large for the head that shows most and small for the others. */
 export function symptomMaps(exercise: string, symptom: Symptom, which: Which) {
   const { attention } = symptom[which];
   if (!attention) return null;
   const { kind, layer, heads, weights, ...rest } = attention;
   const maps = { ...rest, heads, layers: 1, values: Float32Array.from(weights) };
   const run = { attention: { [kind]: maps }, reference: null, output: [] } as unknown as DrawnRun;
-  const areRowsKeys = exercise === FLIPPED && which === "wrong";
-  const sides = (areRowsKeys ? SIDES[kind].toReversed() : SIDES[kind]) as [Side, Side];
-  const large = (head: number) => largeMap(run, kind, head, sides, `${exercise}-${which}`);
-  const every = Array.from({ length: heads }, (_, i) => i);
-  if (exercise === PART_FOR_WHOLE) {
-    const caption = (i: number) => (which === "wrong" ? t("mistakes.slide", { n: i + 1 }) : describeHead(run, kind, i));
-    const figures = every.map((i) => h("figure", {}, h("figcaption", {}, caption(i)), large(i)));
-    return h("div", { class: "large-heads" }, figures);
-  }
   const { head } = symptom;
-  const small = every.map((i) =>
+  const small = Array.from({ length: heads }, (_, i) =>
     h("figure", { class: i === head ? "now" : "" }, thumbnail(kind, 0, i, run), h("small", {}, formatNumber(i + 1))),
   );
   const others = [h("h4", {}, t("mistakes.heads")), h("div", { class: "small-heads", "aria-hidden": "true" }, small)];
-  return [h("h4", {}, mapHeading(kind, layer, head)), large(head), heads > 1 ? others : null];
+  const large = largeMap(run, kind, head, `${exercise}-${which}`);
+  return [h("h4", {}, mapHeading(kind, layer, head)), large, heads > 1 ? others : null];
 }
 
-function largeMap(run: DrawnRun, kind: Kind, head: number, sides: [Side, Side], file: string) {
+function largeMap(run: DrawnRun, kind: Kind, head: number, file: string) {
   const figure = fluidPicture((width) => {
     const limits = isPresenting() ? { maxHeight: innerHeight * MAX_SHARE } : {};
-    return describedMap({ run, kind, layer: 0, head }, { width, sides, ...limits });
+    return describedMap({ run, kind, layer: 0, head }, { width, sides: SIDES[kind], ...limits });
   });
   return savable(h("div", { class: "large" }, figure), figure, () => `${file}-${head + 1}`);
-}
-
-/** In how many rows a head has its largest weight elsewhere than the first. */
-function describeHead(run: DrawnRun, kind: Kind, head: number) {
-  if (!head) return t("head_n", { head: 1 });
-  const { queries } = run.attention[kind];
-  const looks = (each: number) => queries.map((_, i) => argmax(attentionRow(kind, 0, each, i, run)));
-  const [first, own] = [looks(0), looks(head)];
-  const count = own.filter((key, i) => key !== first[i]).length;
-  return t("mistakes.head_differs", { head: head + 1, count, rows: queries.length });
 }
 
 export function lossCurves(signal: AbortSignal) {
@@ -145,10 +117,9 @@ export function revealedMistake({ name, wrong, right }: MistakeCode, symptom: Sy
     h("section", {}, h("h3", {}, t(`mistakes.about.${what}`)), h("p", {}, t(`mistakes.${name}.${what}`))),
   );
   const sides = symptom && WHICH.map((which) => revealedSide(name, symptom, which));
-  const sidesClass = `sides ${name === PART_FOR_WHOLE ? "stacked" : ""}`;
   return [
     h("div", { class: "codes" }, code(wrong, right, "wrong"), code(right, wrong, "right")),
-    ...(symptom ? [h("div", { class: sidesClass }, sides), measuredTable(symptom)] : []),
+    ...(symptom ? [h("div", { class: "sides" }, sides), measuredTable(symptom)] : []),
     h("div", { class: "about-it" }, about),
   ];
 }
@@ -168,9 +139,7 @@ function code(own: string, other: string, which: Which) {
 function revealedSide(name: string, symptom: Symptom, which: Which) {
   const text = texts(symptom[which]).flatMap((each, i) => [i ? " · " : "", outputText(each)]);
   const says = h("p", { class: "output" }, nodes("mistakes.says", { text }));
-  const isSeen = name === PART_FOR_WHOLE && which === "wrong"; // above, each of them large
-  const maps = isSeen ? null : symptomMaps(name, symptom, which);
-  return h("section", { class: which }, h("h3", {}, t(`mistakes.${which}`)), maps, says);
+  return h("section", { class: which }, h("h3", {}, t(`mistakes.${which}`)), symptomMaps(name, symptom, which), says);
 }
 
 function measuredTable(symptom: Symptom) {
