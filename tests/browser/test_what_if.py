@@ -247,7 +247,8 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
     """A silenced head, a temperature, a residual connection that is gone: in maps, formulas and words."""
     written = "ablate.cross.2.6*temperature.cross.2*drop_residual.decoder.2.2*drop_residual.decoder.2.3"
     page = go(shared, TOY, written, "translate", head=6, query=2, step=2, mean="no")
-    hints = [page.locator(f"#{view} .hint", has_text=t("ablation.shown")) for view in ("story", "attention", "whatif")]
+    said = {"story": ".hint", "attention": ".say", "whatif": ".hint"}
+    hints = [page.locator(f"#{view} {where}", has_text=t("ablation.shown")) for view, where in said.items()]
     expect(hints[0]).to_be_visible()
     page.locator("#story [value=mean]").click()
     expect(hints[0]).to_be_hidden()
@@ -290,7 +291,7 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
 def test_what_is_not_so_in_the_modified_run_is_not_said_of_it(shared: Visit) -> None:
     """Masks that were changed, and what was measured in the original network."""
     page = go(shared, TOY, "remove_mask.encoder", "translate", kind="encoder")
-    padded, about = t("translate.padded").strip(), page.locator("#attention .savable .hint")
+    padded, about = t("translate.padded").strip(), page.locator("#attention .savable .hint").last
     expect(page.locator("#story")).not_to_contain_text(padded)
     shared.tab("attention")
     expect(about).to_have_text(t("attention.about.encoder"))
