@@ -83,7 +83,7 @@ def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(shared: Visit) 
     crowd, word = page.locator("#crowd"), shared.words.nth(3)
     shared.settle()  # the page's own questions about its run would be told of, too
     held = Hold(page, "translate")
-    page.route("**/health", lambda route: route.fulfill(json={"queue": {"working": 2, "waiting": 2}}))
+    page.route("**/health", lambda route: route.fulfill(json={"queue": {"working": 2, "waiting": 2, "others": 3}}))
     shared.type(COLA)
     expect(crowd).to_have_text(t("queue.waiting", waiting=2))
     expect(word).to_have_text("beer")  # what was there stays

@@ -46,6 +46,13 @@ async def test_turns_go_round_by_address_and_within_one_by_session() -> None:
 
 
 @async_test
+async def test_a_visitor_alone_waits_for_nobody_else() -> None:
+    queue = FairQueue(1, 100)
+    joined(queue, "a1", "a1", "a1")
+    assert (queue.others(client("a1")), queue.others(client("b1"))) == (0, 3)
+
+
+@async_test
 async def test_a_newcomer_waits_for_one_turn_of_each_other_address() -> None:
     """However much they have waiting, or how many sessions they say they have."""
     queue = FairQueue(1, 100)
