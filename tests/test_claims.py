@@ -24,6 +24,7 @@ from transformer.data.corpus import encode_pairs
 from transformer.inference.interventions import Interventions, RemoveMask
 from transformer.mistakes.decoding import by_view, softmax_over_queries
 from transformer.mistakes.training import PAIRS, SMALL, _held_out, _learn_classroom, _toy_model
+from transformer.network.config import TransformerConfig
 from transformer.network.layers import sinusoidal_positions
 from transformer.network.probe import Probe
 from transformer.training import TrainingConfig, measure, seeded_model, train

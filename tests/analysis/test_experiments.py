@@ -3,7 +3,7 @@
 import pytest
 
 from transformer import Translator
-from transformer.analysis.experiments import SEARCHES, Experiment, candidates, shipped
+from transformer.analysis.experiments import SEARCHES, Experiment, candidates, on_sentence, shipped
 from transformer.inference.interventions import Interventions
 from transformer.inference.translator import Sampling
 
@@ -60,3 +60,14 @@ def test_the_first_seed_that_differs_is_found_without_decoding(toy: Translator, 
     else:
         assert not follows(seed)
         assert all(map(follows, range(seed)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sentence", ["Heute habe ich ein kaltes Bier getrunken", "Es war schön"])
+def test_what_is_tried_on_a_sentence_changes_it_or_brings_one_that_it_changes(
+    classroom: Translator, sentence: str
+) -> None:
+    tried = on_sentence(classroom, classroom.translate(sentence), shipped("classroom"))
+    assert set(tried) == {name for name, each in shipped("classroom").items() if each.changes}
+    assert all(changed_text(classroom, each) != classroom.translate(each.sentence).text for each in tried.values())
+    assert any(each.sentence == sentence for each in tried.values())

@@ -154,8 +154,11 @@ PLACES: list[Place] = [
     ("inside, arithmetic", {"kind": "cross"}, "#stage-qkv .cell", explain_score),
     ("what if", {"tab": "break", "part": "whatif"}, "[data-map=modified] .heatmap", unfold),
     ("what if, swept", {}, "#sweep", clicking("#sweep", "#whatif .panel [data-drop]")),
-    ("what if, changed", {}, "#whatif .starters", clicking(".starters button", "[data-map=difference] .heatmap")),
-    ("what if, changed, encoder", {"kind": "encoder"}, "[data-map=difference] .heatmap", nothing),
+    ("what if, changed", {}, "#whatif .starters", clicking(".starters button", "#whatif [value=difference]")),
+    (
+        "what if, changed, encoder", {"kind": "encoder"}, "#whatif .heatmap",
+        clicking("#whatif [value=difference]", "[data-map=difference]"),
+    ),
     ("spot the bug", {**BUG, "exercise": "softmax_dim"}, ".exercise .say", undo),
     ("spot the bug, revealed", {}, ".exercise .say", clicking(".exercise .question > .link")),
     ("spot the bug, a training", {**BUG, "exercise": "causal_mask"}, ".exercise .live button", nothing),

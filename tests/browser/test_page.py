@@ -54,7 +54,7 @@ def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(shared: Visit) 
     crowd, word = page.locator("#crowd"), shared.words.nth(3)
     shared.settle()  # the page's own questions about its run would be told of, too
     held = Hold(page, "translate")
-    page.route("**/health", lambda route: route.fulfill(json={"queue": {"working": 2, "waiting": 2}}))
+    page.route("**/health", lambda route: route.fulfill(json={"queue": {"working": 2, "waiting": 2, "others": 3}}))
     shared.type(COLA)
     expect(crowd).to_have_text(t("queue.waiting", waiting=2))
     expect(word).to_have_text("beer")  # what was there stays
@@ -179,7 +179,7 @@ def test_positions_are_looked_at_and_found_again_after_a_fault(visit: Visit) -> 
     visit.tab("positions")
     figures = page.locator("#positions .figure")
     expect(figures.nth(3).locator(".heatmaplayer").first).to_be_visible()
-    expect(page.locator("#positions .say")).to_have_text(matching("positions.say", position=10, dimension=4))
+    expect(page.locator("#positions .say")).to_have_text(matching("positions.say", position=2, dimension=4))
     page.locator("input[name=position]").fill("7")
     page.locator("input[name=dimension]").fill("9")
     turn = matching("positions.turn", dimension=9, wave=t("positions.cosine"))
@@ -188,6 +188,11 @@ def test_positions_are_looked_at_and_found_again_after_a_fault(visit: Visit) -> 
         page.wait_for_function(
             f"document.querySelectorAll('#positions .figure')[{figure}].data?.[0].y[{at}] > 0.999999"
         )
+    curve = figures.nth(1).evaluate("node => Array.from(node.data[0].y)")
+    line = figures.nth(1).evaluate("node => Array.from(node.data[1].y)")
+    np.testing.assert_allclose(line[::16], curve, atol=1e-5)  # the dots are on the smooth wave
+    formula = f"PE(7, 9) = cos(7 ÷ 10000^{{8 ÷ 64}}) = {curve[7]:.3f}".replace("-", "−")
+    expect(page.locator("#positions math")).to_have_attribute("alttext", formula)
     visit.press(t("positions.decoder"))
     expect(page.locator("#positions .card .hint").last).to_have_text(matching("positions.sum.decoder", d_model=64))
     page.locator("input[name=length]").fill("120")

@@ -46,6 +46,13 @@ async def test_turns_go_round_by_address_and_within_one_by_session() -> None:
 
 
 @async_test
+async def test_a_visitor_alone_waits_for_nobody_else() -> None:
+    queue = FairQueue(1, 100)
+    joined(queue, "a1", "a1", "a1")
+    assert (queue.others(client("a1")), queue.others(client("b1"))) == (0, 3)
+
+
+@async_test
 async def test_new_names_gain_nothing() -> None:
     """A visitor who invents a session for every request is served as often as the others of that address."""
     queue = FairQueue(1, 10)

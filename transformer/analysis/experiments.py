@@ -78,6 +78,17 @@ def search(
     return {name: found for name, (_, found) in best.items()}
 
 
+def on_sentence(translator: Translator, run: Translation, known: Mapping[str, Experiment]) -> dict[str, Experiment]:
+    """Of every kind with changes that the model is known to show, the first that changes this run's words; where none
+    does, the known one, with its own sentence."""
+    found = {}
+    for name, each in known.items():
+        if each.changes:
+            tried = (one for rank, one in SEARCHES[name](translator, run) if rank)
+            found[name] = each if each.sentence == run.sentence else next(tried, each)
+    return found
+
+
 def candidates(translator: Translator) -> tuple[list[tuple[str, str]], list[str]]:
     """The corpus's examples and short held-out sentences, with their translations; and sentences that the grammar does
     not make: one word of a held-out sentence replaced by another that German allows there.
@@ -132,6 +143,11 @@ def _residual(translator: Translator, run: Translation) -> Found:
         yield _tried(translator, run, DropResidual("decoder", layer, 2))
 
 
+def _encoder_residual(translator: Translator, run: Translation) -> Found:
+    for layer in reversed(range(translator.checkpoint.model.config.num_encoder_layers)):
+        yield _tried(translator, run, DropResidual("encoder", layer, 1))
+
+
 def _errors(translator: Translator, run: Translation) -> Iterator[tuple[int, ForceWord]]:
     """The likeliest word that is not the model's choice, forced at each step but the last ones. A run that ends on
     other words ranks first: nothing shows of an error from which the model recovers.
@@ -170,6 +186,7 @@ SEARCHES: dict[str, Callable[[Translator, Translation], Found]] = {
     "positions": _changed(Positions("encoder", "removed")),
     "temperature": _changed(Temperature(temperature=5)),
     "residual": _residual,
+    "encoder_residual": _encoder_residual,
     "word": _word,
     "beam": _beam,
     "sampling": _sampling,

@@ -52,6 +52,10 @@ class FairQueue:
     def counts(self) -> dict[str, int]:
         return {"working": len(self._working), "waiting": len(self._waiting)}
 
+    def others(self, client: Client) -> int:
+        """How many tickets, waiting or at work, are not this client's."""
+        return sum(each.client != client for each in (*self._waiting, *self._working))
+
     def join(self, client: Client) -> Ticket:
         """Wait for a turn; `leave` ends the waiting or the turn. Raises QueueFullError if the queue is full, and no
         other address has more waiting."""

@@ -193,9 +193,8 @@ async function poll() {
     for (const lost of asking) lost.abort(new Refused(NO_ANSWER));
     return;
   }
-  const { waiting, working } = health.queue;
-  const isShared = waiting + working > asking.size; // a page alone waits for its own questions
-  tell(refused ? { full: true } : waiting && isShared ? { waiting } : null);
+  const { waiting, others } = health.queue; // a page alone waits for its own questions, also for those it has given up
+  tell(refused ? { full: true } : waiting && others ? { waiting } : null);
   timer = setTimeout(poll, POLL_MS);
 }
 
@@ -205,7 +204,11 @@ let polling: ReturnType<typeof setInterval> | undefined;
 
 /** The server's health report; null if no server answers at the page's address. */
 const fetchHealth = () =>
-  fetch(new URL("health", document.baseURI), { cache: "no-store", signal: AbortSignal.timeout(HEALTH_MS) })
+  fetch(new URL("health", document.baseURI), {
+    cache: "no-store",
+    headers: { Session: sessionId() },
+    signal: AbortSignal.timeout(HEALTH_MS),
+  })
     .then((answer) => (answer.ok ? answer.json() : null))
     .catch(() => null);
 

@@ -8,8 +8,7 @@ import { isDark, onThemeChange } from "../ui/theme.ts";
 import type { Word } from "./map-parts.ts";
 
 const LEVELS = 101; // colours of a hue, one a per cent
-const HATCH = 17; // px of a tile of masked cells
-const HATCH_LINES = 2; // across a tile
+const HATCH = 8.5; // px from one line of masked cells to the next
 const MAX_CORNER = 4; // px
 const RING_FROM = 9; // px a cell: a smaller one has a dot instead of a gold ring
 const FINE = 2; // pixels a px, even if the screen has fewer: so fine are saved pictures, too
@@ -55,7 +54,7 @@ function readPalette() {
   const pixels = asPixels([...scale("accent"), ...scale("negative"), line]);
   probe.remove();
   const [levels, masked] = [pixels.slice(0, 2 * LEVELS), pixels[2 * LEVELS]];
-  return { isDark: isDark(), levels, masked, surface, ink, hatch: hatchTile(ground, line) };
+  return { isDark: isDark(), levels, masked, surface, ink, hatch: { ground, line } };
 }
 
 function asPixels(colours: string[]) {
@@ -64,20 +63,17 @@ function asPixels(colours: string[]) {
   return new Uint32Array(context.getImageData(0, 0, colours.length, 1).data.buffer);
 }
 
-function hatchTile(ground: string, line: string) {
-  const side = HATCH * FINE;
-  const tile = h("canvas", { width: side, height: side });
-  const context = contextOf(tile);
-  context.fillStyle = ground;
-  context.fillRect(0, 0, side, side);
-  Object.assign(context, { strokeStyle: line, lineWidth: side / (2 * HATCH_LINES * Math.SQRT2) / 2 });
-  for (let i = -HATCH_LINES; i <= 2 * HATCH_LINES; i++) {
-    const at = (i * side) / HATCH_LINES;
-    context.moveTo(at - side, side * 2);
-    context.lineTo(at + side * 2, -side);
+/** Hatch a place line by line: a pattern that cannot be made would leave it black. */
+function paintHatch(context: CanvasRenderingContext2D, { x, y, width, height }: Box) {
+  const { ground, line } = palette().hatch;
+  Object.assign(context, { fillStyle: ground, strokeStyle: line, lineWidth: 1.5 });
+  context.fillRect(x, y, width, height);
+  context.beginPath();
+  for (let at = x; at < x + width + height; at += HATCH) {
+    context.moveTo(at, y);
+    context.lineTo(at - height, y + height);
   }
   context.stroke();
-  return tile;
 }
 
 const contextOf = (canvas: HTMLCanvasElement) => canvas.getContext("2d") as CanvasRenderingContext2D;
@@ -164,7 +160,7 @@ type Box = { x: number; y: number; width: number; height: number };
 export function paintMap(context: CanvasRenderingContext2D, { run, kind, layer, head }: Shown, box: Box) {
   const { x, y, width, height } = box;
   const maps = run.attention[kind];
-  const { levels, hatch } = palette();
+  const { levels } = palette();
   const { a: pixels } = context.getTransform();
   const merged = Math.ceil(Math.max(1, maps.keys.length / width / pixels, maps.queries.length / height / pixels));
   const grid = mergedCells(gridOf(maps, layer, head), merged);
@@ -172,12 +168,7 @@ export function paintMap(context: CanvasRenderingContext2D, { run, kind, layer, 
   context.beginPath();
   context.rect(x, y, width, height);
   context.clip();
-  if (grid.open.includes(0)) {
-    const pattern = context.createPattern(hatch, "repeat") as CanvasPattern;
-    pattern.setTransform(new DOMMatrix().scale(1 / FINE));
-    context.fillStyle = pattern;
-    context.fillRect(x, y, width, height);
-  }
+  if (grid.open.includes(0)) paintHatch(context, box);
   context.imageSmoothingEnabled = false;
   context.drawImage(cellImage(cellColours(grid, levels, 0), grid.across, grid.down), x, y, width, height);
   cutGaps(context, grid, box, pixels);

@@ -59,6 +59,7 @@ OF_SENTENCES: dict[Function, Answer] = {
     decoding.sampled: {**RUN, "temperature": 1.5, "top_k": 5, "top_p": 0.9, "seed": 1},
     decoding.diverging: RUN,
     decoding.forced: {**RUN, "mistake": {"step": 1, "word": "a"}},
+    what_if.starters: RUN,
     what_if.sweep: {**RUN, "on": "sentence"},
     mistakes.mistake: {**RUN, "name": "softmax_dim"},
 }

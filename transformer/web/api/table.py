@@ -40,6 +40,7 @@ QUESTIONS: dict[str, Question] = {
         sublayers.stack,
         positions.positional_encoding,
         positions.input_sum,
+        what_if.starters,
         what_if.sweep,
         what_if.head_events,
         what_if.vocabulary,

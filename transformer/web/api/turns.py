@@ -28,6 +28,11 @@ def counts() -> dict[str, int]:
     return {name: sum(lane.counts()[name] for lane in _lanes()) for name in ("working", "waiting")}
 
 
+def others(client: Client) -> int:
+    """Requests at work and waiting that are not this client's."""
+    return sum(lane.others(client) for lane in _lanes())
+
+
 @asynccontextmanager
 async def turn(checkpoint: object, client: Client) -> AsyncIterator[None]:
     """A turn around the work inside. A real model is in memory before it begins, and stays there until it ends.

@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...analysis import compare
+from ...analysis.experiments import Experiment, on_sentence, shipped
 from ...analysis.head_ablation import (
     Head,
     HeadAblation,
@@ -23,7 +24,7 @@ from ...messages import MessageError
 from ...network.cost import count_heads
 from ..client import Client
 from ..schema import ChangedRunRequest, CheckpointRequest, HeadsRequest, RunRequest, SweepRequest
-from ..sessions.models import cached_per_checkpoint, readable, translator
+from ..sessions.models import cached_per_checkpoint, is_large, readable, translator
 from .payload import for_programs
 from .runs import reference, run, run_of
 from .turns import turn
@@ -75,6 +76,18 @@ class AblatedHeads(TypedDict):
 def sweep(request: SweepRequest) -> Sweep:
     """How much each head contributes to the sentence shown, or to held-out sentences."""
     return _sweep(request.checkpoint, None if request.on == "held_out" else request.sentence)
+
+
+def starters(request: RunRequest) -> dict[str, Experiment]:
+    """Changes to begin with, one of every kind: of this sentence's translation, or of another sentence's. None of a
+    model for which no search was made."""
+    return _starters(request.checkpoint, request.sentence)
+
+
+@cached_per_checkpoint(256)
+def _starters(checkpoint: str, sentence: str) -> dict[str, Experiment]:
+    known = {} if is_large(checkpoint) else shipped(checkpoint)
+    return on_sentence(translator(checkpoint), run(checkpoint, sentence), known)
 
 
 @cached_per_checkpoint(16, own=16)

@@ -100,7 +100,7 @@ async def download(request: Request) -> Response:
     return FileResponse(model.file, media_type="application/octet-stream", filename=file_name(model.name))
 
 
-async def health(_: Request) -> Response:
+async def health(request: Request) -> Response:
     """Cheap enough for a load balancer to poll every second."""
     return JSONResponse(
         {
@@ -109,7 +109,7 @@ async def health(_: Request) -> Response:
             "checkpoints": available_checkpoints(),
             "models": real_models().counts(),
             "training": training_queue().counts(),
-            "queue": turns.counts(),
+            "queue": turns.counts() | {"others": turns.others(client_of(request.scope))},
         }
     )
 

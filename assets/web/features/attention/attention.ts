@@ -72,7 +72,9 @@ export function mount({ element, signal }: View) {
     const drawn = large.draw(width, isAligned && gold, shown);
     drawn.mark(row);
     large.reveal(shown);
-    say.replaceChildren(...describeRow(state, shown, row === null ? null : run.output[row]));
+    const said = describeRow(state, shown, row === null ? null : run.output[row]);
+    const silenced = isAblated(kind, state.layer, state.head, run.changes) ? t("ablation.shown") : "";
+    say.replaceChildren(...joinSentences(said, silenced));
     drawn.element.setAttribute("aria-label", say.textContent ?? "");
   }
   const resize = () => {
@@ -106,7 +108,6 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
   const large = h("div", { class: "large" });
   const place = scrollBox(large);
   const key = h("p", { class: "hint", hidden: true }, t("attention.gold_key"));
-  const ablated = h("p", { class: "hint", hidden: true }, t("ablation.shown"));
   let drawn = null as Drawn | null;
   const map = () => drawn?.map ?? null;
   const tip = cellTips(large, map, signal);
@@ -138,14 +139,12 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
   }
 
   return {
-    element: savable(h("div", { class: "map" }, heading, tools, place, key, ablated, tip), large, file),
+    element: savable(h("div", { class: "map" }, heading, tools, place, key, tip), large, file),
     place,
     /** `row` is put into words. */
     draw(width: number, hasGold: boolean, row: number) {
-      const { run, kind, layer, head, drawing } = state;
       key.hidden = !hasGold;
-      ablated.hidden = drawing === "all" || !isAblated(kind, layer, head, run.changes);
-      lines.draw(drawing === "lines", row);
+      lines.draw(state.drawing === "lines", row);
       drawPicture(width, row);
       const shown = drawn as Drawn;
       zoom.draw(shown.zoomRange);

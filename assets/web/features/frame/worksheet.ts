@@ -11,6 +11,7 @@ import { argmax, attentionRow, likelihood, state } from "../../state/state.ts";
 import { summaryTable } from "../../ui/class-answers.ts";
 import { explainLikelihood } from "../../ui/describe.ts";
 import { h, word } from "../../ui/dom.ts";
+import { fixed } from "../../ui/numbers.ts";
 import { cells, rowHeading } from "../../ui/parts.ts";
 import { shownHead, strongestWord, wordWithShare } from "./paper.ts";
 
@@ -167,7 +168,7 @@ function softmax(place: Place, scores: number[]): Item {
   const othersName = t("worksheet.others", { count: others.length });
   const rows = [
     row(t("worksheet.softmax.word"), (key) => word(source[key], "source"), othersName),
-    row(t("worksheet.softmax.score"), (key) => scores[key].toFixed(2), ""),
+    row(t("worksheet.softmax.score"), (key) => fixed(scores[key], 2), ""),
     row("exp", () => "", sum.toPrecision(3)),
     row(t("worksheet.softmax.weight"), () => "", ""),
   ];

@@ -7,6 +7,7 @@ import { areMany } from "../../charts/key-order.ts";
 import { shapeTable } from "../../charts/shape-table.ts";
 import type { Stage } from "../../charts/sublayer-stages.ts";
 import type { SublayerView } from "../../charts/sublayer-view.ts";
+import { chooseCell } from "../../charts/vector-strip.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, selectQuery, state, update } from "../../state/state.ts";
@@ -58,18 +59,17 @@ export function mount({ element, signal }: View) {
     const keys = strongestKeys(view, () => stages.open("scores"));
     setChildren(strongest, keys);
     say.replaceChildren(...describeHead(view));
-    arithmetic.invite();
     stages.show(view);
+    arithmetic.begin(view, stages.element);
     scrollToPressed(queries);
   }
 
   const controls = h("div", { class: "controls" }, kind.element, picker.element);
-  const from = h("div", { class: "pickers" }, t("inside.from"), queries);
-  const to = h("div", { class: "pickers" }, t("inside.to"), strongest);
+  const from = h("div", { class: "pickers" }, t("inside.from"), queries, t("inside.to"), strongest);
   const title = h("h2", { class: "visually-hidden" }, t("tab.inside"));
   const way = h("section", { class: "card below" }, title, stages.index, stages.element);
   const columns = h("div", { class: "columns inside" }, way, arithmetic.element);
-  element.replaceChildren(say, h("section", { class: "card" }, controls, from, to), columns, shapes.element);
+  element.replaceChildren(say, h("section", { class: "card" }, controls, from), columns, shapes.element);
   drawInSight(element, draw, signal);
   signal.addEventListener("abort", () => drawn.abort());
 }
@@ -100,7 +100,8 @@ function arithmeticPanel() {
   const answer = h("output", { class: "answer" });
   const head = h("div", { class: "panel-title" }, title, answer, close);
   const element = h("aside", { class: "card arithmetic-panel", "aria-live": "polite" }, head, body);
-  const show = (heading: string, parts: Child[], isOpen = true) => {
+  let isAsked = false; // by a click: where the panel would lie over the stages, it opens for nothing else
+  const show = (heading: string, parts: Child[], isOpen = isAsked) => {
     title.textContent = heading;
     body.replaceChildren(...h("div", {}, parts).childNodes);
     const result = [...body.querySelectorAll(".result")].at(-1);
@@ -115,11 +116,23 @@ function arithmeticPanel() {
     const covered = cell.getBoundingClientRect().bottom + 8 - element.getBoundingClientRect().top;
     if (covered > 0) scrollBy(0, covered);
   };
-  const invite = () => {
+  const explainer = cellExplainer(show);
+  const explain: typeof explainer = (...cell) => {
+    isAsked = true;
+    return explainer(...cell);
+  };
+  /** Begin with the largest number of the query, where that is drawn. */
+  const begin = (view: SublayerView, stages: Element) => {
     const invitation = ["inside.invite", "inside.digits"].map((key) => h("p", { class: "hint" }, t(key)));
     show(t("inside.arithmetic"), invitation, false);
+    const largest = argmax(view.data.at("q", view.head, view.query).map(Math.abs));
+    const cell = stages.querySelector(`.cell[data-name=q][data-index="${largest}"]`);
+    if (!cell) return;
+    isAsked = false;
+    chooseCell(cell);
+    explainer(view, "q", largest);
   };
-  return { element, explain: cellExplainer(show), invite };
+  return { element, explain, begin };
 }
 
 const queryButton = (token: string, i: number, { data, query }: SublayerView) =>

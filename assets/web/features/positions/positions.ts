@@ -10,8 +10,10 @@ import { findChange } from "../../state/changes.ts";
 import { formatNumber, joinSentences, t } from "../../state/i18n.ts";
 import { askAboutRun, askOnce } from "../../state/server-cache.ts";
 import { decodeFloats, state, subscribe, update } from "../../state/state.ts";
-import { h, namedChoice } from "../../ui/dom.ts";
+import { h, namedChoice, setChildren } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
+import { formulas } from "../../ui/formula.ts";
+import { fixed } from "../../ui/numbers.ts";
 import { changeDetector, onResize, option } from "../../ui/parts.ts";
 import { onThemeChange } from "../../ui/theme.ts";
 
@@ -22,13 +24,15 @@ const SIZES = [16, 32, 64, 128, 256, 512];
 const STACKS = ["encoder", "decoder"] as Stack[];
 const MIN_LENGTH = 5;
 const PAUSE_MS = 120; // while a slider moves
+const POINTS = 16; // of a wave between two positions
 
 /** The visitor's choices, also when the view is built again. Without a chosen width it is the model's. */
 const view = {
   length: 50,
   d_model: 0,
   sinusoid: "interleaved" as Run["model"]["sinusoid"], // the model's
-  position: 10,
+  position: 2, // until one is chosen, one that the sentence has
+  isPositionChosen: false,
   dimension: 4,
   isWidthChosen: false,
 };
@@ -70,6 +74,7 @@ function build(longest: number) {
     },
     figures: { map: figure("map"), wave: figure("wave"), alike: figure("alike"), sum: figure("sum") },
     waveHeading: h("h2"),
+    formula: h("p", { class: "formula", lang: "zxx" }),
     alikeHeading: h("h2"),
     say: h("p", { class: "say", "aria-live": "polite" }),
     sumSay: h("p", { class: "hint" }),
@@ -89,6 +94,7 @@ type Parts = ReturnType<typeof build>;
 function slider(name: "length" | "position" | "dimension", label: string, min: number, max: number) {
   const oninput = () => {
     view[name] = input.valueAsNumber;
+    view.isPositionChosen ||= name === "position";
   };
   const input = h("input", { type: "range", name, min, max, value: view[name], oninput });
   const out = h("output", {}, view[name]);
@@ -100,14 +106,14 @@ function slider(name: "length" | "position" | "dimension", label: string, min: n
   return { input, out, show, element: h("label", {}, h("span", {}, label, " ", out), input) };
 }
 
-function layOut(element: Element, { controls, figures, say, sumSay, none, waveHeading, alikeHeading }: Parts) {
+function layOut(element: Element, { controls, figures, say, sumSay, none, formula, waveHeading, alikeHeading }: Parts) {
   const { length, position, dimension, width, stack } = controls;
   const card = (...children: Child[]) => h("section", { class: "card" }, children);
   const sliders = (...children: Child[]) => h("div", { class: "sliders" }, children);
   const kept = (figure: Plot) => pictureFrame(figure, () => `positions-${Object.values(figures).indexOf(figure) + 1}`);
   const widthLabel = h("label", {}, h("span", {}, t("positions.width")), width);
   const map = [h("h2", {}, t("positions.rows")), none, kept(figures.map), sliders(length.element, widthLabel)];
-  const curves = [waveHeading, kept(figures.wave), alikeHeading, kept(figures.alike)];
+  const curves = [waveHeading, formula, kept(figures.wave), alikeHeading, kept(figures.alike)];
   const hint = h("p", { class: "hint" }, t("positions.hint"));
   const columns = [card(map), card(sliders(position.element, dimension.element), curves, hint)];
   const sum = card(h("div", { class: "controls" }, h("h2", {}, t("positions.sum")), stack.element), kept(figures.sum));
@@ -134,7 +140,9 @@ function onState(parts: Parts) {
     offerWidths(parts, d_model);
     if (JSON.stringify(view) !== before) fetchSoon(parts);
   }
-  if (parts.isNewSum(run, stack)) showSum(parts);
+  if (!parts.isNewSum(run, stack)) return;
+  showSum(parts);
+  if (!view.isPositionChosen) follow(parts);
 }
 
 function onFigureResize(parts: Parts, figure: Plot) {
@@ -186,16 +194,19 @@ async function drawMap(parts: Parts) {
   await drawPlot(map, () => themedFigure(heatmap, "map"));
   if (isNew)
     map.on("plotly_click", ({ points: [point] }: any) => {
-      Object.assign(view, { position: point.y, dimension: point.x });
+      Object.assign(view, { position: point.y, dimension: point.x, isPositionChosen: true });
       follow(parts);
     });
   await drawCrosshair(parts);
 }
 
-async function drawCrosshair({ controls, figures, waveHeading, alikeHeading, say }: Parts) {
+async function drawCrosshair({ controls, figures, formula, waveHeading, alikeHeading, say }: Parts) {
   if (!encoding) return;
   const { length: count, d_model: width, sinusoid, values, cosines, wavelengths } = encoding;
-  view.position = Math.min(view.position, count - 1);
+  view.position = Math.min(
+    view.position,
+    (view.isPositionChosen ? count : Math.min(count, state.run.source.length)) - 1,
+  );
   view.dimension = Math.min(view.dimension, width - 1);
   const { position, dimension } = view;
   controls.position.show(count - 1);
@@ -203,35 +214,45 @@ async function drawCrosshair({ controls, figures, waveHeading, alikeHeading, say
   const wave = Array.from({ length: count }, (_, p) => values[p * width + dimension]);
   const alike = Array.from(cosines.subarray(position * count, (position + 1) * count));
   const wavelength = wavelengths[dimension];
+  const name = isSine(dimension, width, sinusoid) ? "sin" : "cos";
   const places = {
     position,
     dimension,
-    wave: t(isSine(dimension, width, sinusoid) ? "positions.sine" : "positions.cosine"),
+    wave: t(name === "sin" ? "positions.sine" : "positions.cosine"),
     sines: Math.ceil(width / 2),
     wavelength: wavelength < 100 ? wavelength.toFixed(1) : formatNumber(Math.round(wavelength)),
   };
   waveHeading.textContent = t("positions.turn", places);
   alikeHeading.textContent = t("positions.similar", places);
-  const next = position + 1 < count ? t("positions.next", { cosine: alike[position + 1].toFixed(2) }) : "";
-  const described = t("positions.say", { ...places, value: wave[position].toFixed(3) });
+  const next = position + 1 < count ? t("positions.next", { cosine: fixed(alike[position + 1], 2) }) : "";
+  const described = t("positions.say", { ...places, value: fixed(wave[position], 3) });
   const order = t(`positions.order.${sinusoid}`, places);
   say.replaceChildren(...joinSentences(described, order, next));
+  const pair = sinusoid === "halves" ? dimension % places.sines : dimension >> 1; // its place among the sines or cosines
+  const angle = `${position} ÷ 10000^{${2 * pair} ÷ ${width}}`;
+  setChildren(formula, formulas(`PE(${position}, ${dimension}) = ${name}(${angle}) = ${fixed(wave[position], 3)}`));
   figures.map.setAttribute("aria-label", say.textContent ?? "");
   figures.wave.setAttribute("aria-label", waveHeading.textContent);
   figures.alike.setAttribute("aria-label", alikeHeading.textContent);
   await markPlot(figures.map, [verticalLine(dimension), horizontalLine(position)]);
-  await drawCurve(figures.wave, encoding.curve, "curve", wave);
+  const x = Array.from({ length: (count - 1) * POINTS + 1 }, (_, i) => i / POINTS);
+  const y = x.map((at) => Math[name]((2 * Math.PI * at) / wavelength));
+  await drawCurve(figures.wave, encoding.curve, "curve", wave, { x, y });
   await drawCurve(figures.alike, encoding.similar, "similar", alike);
 }
 
 const isSine = (dimension: number, width: number, sinusoid: typeof view.sinusoid) =>
   sinusoid === "halves" ? dimension < width / 2 : dimension % 2 === 0;
 
-/** A curve over positions, with a line at the chosen one. */
-const drawCurve = (element: Plot, figure: Record<string, unknown>, name: string, y: number[]) =>
+/** Values at positions, with a line at the chosen one; on a smooth `line`, dots. */
+const drawCurve = (element: Plot, figure: Record<string, unknown>, name: string, y: number[], line = {}) =>
   drawPlot(element, () => {
     const { data, layout } = themedFigure(figure, name);
-    return { data: [{ ...data[0], y }], layout: { ...layout, shapes: [verticalLine(view.position)] } };
+    const [trace] = data;
+    const dots = { ...trace, y, mode: "markers", marker: { color: trace.line.color, size: 5 } };
+    const smooth = { ...trace, ...line, hoverinfo: "skip", hovertemplate: null };
+    const traces = "x" in line ? [dots, smooth] : [{ ...trace, y }];
+    return { data: traces, layout: { ...layout, showlegend: false, shapes: [verticalLine(view.position)] } };
   });
 
 const lineStyle = () => ({ type: "line", line: { color: pageColours().ink, width: 1.5 }, layer: "above" });

@@ -148,7 +148,8 @@ function drawBars({ bars, more, areAllShown }: Parts, { layer, isMean, weights }
       class: masked ? "masked" : gold ? `gold ${goldLink(step, key)}` : "",
       title: masked ? t(isPadding ? "translate.padding" : "translate.closed") : "",
     };
-    return barItem(attributes, masked ? t("masked") : formatPercent(weights[key]), weights[key], [
+    const share = formatPercent(weights[key]).replace("\u00a0", " "); // in a narrow column it takes two lines
+    return barItem(attributes, masked ? t("masked") : share, weights[key], [
       word(cross.keys[key], "source"),
       areMany(weights) ? h("small", { class: "place" }, key + 1) : null,
     ]);

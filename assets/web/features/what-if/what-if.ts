@@ -1,6 +1,8 @@
-// What if: parts of the network taken away. Left the original, right the modified run, and the difference.
+// What if: parts of the network taken away. Left what can be, right what it does: the output of both runs, and one map
+// of the original, of the modified run, or of their difference.
 
-import type { Change, DrawnRun, Run, View } from "../../api/types.ts";
+import { models } from "../../api/models.ts";
+import type { Change, Child, DrawnRun, Run, View } from "../../api/types.ts";
 import {
   cellTips,
   heatmap,
@@ -13,12 +15,14 @@ import {
 } from "../../charts/attention-map.ts";
 import type { DrawnMap } from "../../charts/map-parts.ts";
 import { zoomControl } from "../../charts/map-zoom.ts";
-import { editMask, findChange, isAblated, toggleChange } from "../../state/changes.ts";
+import { changes, editMask, findChange, isAblated, requestChanges } from "../../state/changes.ts";
+import { openExperiment } from "../../state/experiments.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
-import { argmax, KINDS, likelihood, SIDES, state, subscribe, update } from "../../state/state.ts";
+import { askOnce } from "../../state/server-cache.ts";
+import { argmax, baselineRun, KINDS, likelihood, SIDES, state, subscribe, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { experimentLink, explainLikelihood } from "../../ui/describe.ts";
-import { h, isSpecial, replaceKeepingFocus, scrollBox, word } from "../../ui/dom.ts";
+import { h, isSpecial, namedChoice, replaceKeepingFocus, scrollBox, word } from "../../ui/dom.ts";
 import { savable } from "../../ui/export.ts";
 import { fixed } from "../../ui/numbers.ts";
 import {
@@ -36,12 +40,14 @@ import {
 import { changeControls } from "./controls.ts";
 
 type Parts = ReturnType<typeof build>;
-type MapName = keyof Parts["maps"];
+type Starters = Record<string, { sentence: string; changes: Change[] }>;
 
 const VISIBLE = 0.0005; // a change that is seen in the digits that are shown
 const SMALL = 0.005; // a change of the probability of the same word below this is folded away
 const MIN_FOLD = 2; // rows
 const MAX_SAID = 24; // words of an output in a sentence
+const MAX_SHARE = 0.3; // of the screen that a map is high, so that the result beside it is in sight
+const MAPS = ["original", "modified", "difference"] as const;
 const MIN_SCALE = 0.02; // the largest change that bars are drawn to, where all are smaller
 
 /** The kind of experiment that a change is. */
@@ -60,49 +66,36 @@ const EXPERIMENTS: Partial<Record<Change["do"], string>> = {
 const session = {
   isFollowing: !new URLSearchParams(location.search).has("kind"), // the next modified run opens on its largest change
   isUnfolded: false, // the rows of unchanged words
+  map: "modified" as (typeof MAPS)[number],
 };
 
 export function mount(view: View) {
   const { element, signal } = view;
   const parts: Parts = build(view, () => draw(parts));
-  const { modified } = parts.maps;
   const follow = () => {
     session.isFollowing = true;
   };
   for (const wanted of ["changes:wanted", "run:wanted"]) document.addEventListener(wanted, follow, { signal });
-  modified.place.addEventListener("click", (event) => {
-    const { cell } = modified.map?.cellAt(event) ?? {};
-    if (cell) editMask(state.kind, cell.query, cell.key);
+  parts.place.addEventListener("click", (event) => {
+    const { cell } = parts.map?.cellAt(event) ?? {};
+    if (cell && shownMap() === "modified") editMask(state.kind, cell.query, cell.key);
   });
   subscribe(element, () => draw(parts));
   onResize(element, () => state.run && draw(parts), signal);
 }
 
-function scrollTogether(places: Element[], signal: AbortSignal) {
-  const follow = ({ target }: Event) => {
-    if (!(target instanceof Element)) return;
-    const { scrollLeft, scrollTop } = target;
-    for (const place of places)
-      if (place.scrollLeft !== scrollLeft || place.scrollTop !== scrollTop) place.scrollTo(scrollLeft, scrollTop);
-  };
-  for (const place of places) place.addEventListener("scroll", follow, { signal });
-}
+/** Which map is shown: without changes there is one. */
+const shownMap = () => (state.baseline ? session.map : "modified");
 
 function build({ element, signal }: View, redraw: () => void) {
-  const map = (name: string) => {
-    const place = h("div", { class: "large" });
-    const title = h("h3", {}, t(`whatif.${name}`));
-    const file = () => `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}-${name}`;
-    const box = scrollBox(place);
-    const tips: Element = cellTips(place, () => parts.map, signal);
-    const column = savable(h("div", { class: "map", "data-map": name }, title, box, tips), place, file);
-    const parts = { title, place, box, column, map: null as DrawnMap | null };
-    return parts;
-  };
-  const maps = { original: map("original"), modified: map("modified"), difference: map("difference") };
-  const three = Object.values(maps);
-  const boxes = three.map(({ box }) => box);
-  scrollTogether(boxes, signal);
+  const choice = namedChoice(t("whatif.which"), MAPS, "whatif", (map) => {
+    session.map = map;
+    redraw();
+  });
+  const place = h("div", { class: "large" });
+  const file = () => `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}-${shownMap()}`;
+  const tips: Element = cellTips(place, () => parts.map, signal);
+  const column = savable(h("div", { class: "map" }, scrollBox(place), tips), place, file);
   const starters = h("div", { class: "tried" });
   const say = h("p", { class: "say", "aria-live": "polite" });
   const steps = scrollBox();
@@ -114,37 +107,46 @@ function build({ element, signal }: View, redraw: () => void) {
   const heading = h("h2");
   const most = h("p", { class: "hint", hidden: true });
   const ablated = h("p", { class: "hint", hidden: true }, t("ablation.shown"));
-  const output = h("section", { class: "card" }, h("h2", {}, t("whatif.steps")), steps);
-  const columns = [h("section", { class: "card" }, controls.element), output];
   const pickers = h("div", { class: "controls" }, kind.element, picker.element, zoom.element);
-  const beside = h("div", { class: "maps-beside" }, ...three.map(({ column }) => column));
-  const attention = [pickers, heading, most, beside, ablated, h("p", { class: "hint" }, t("whatif.cells"))];
-  const whole = [h("div", { class: "columns whatif" }, columns), h("section", { class: "card below" }, attention)];
-  element.replaceChildren(h("section", { class: "card" }, starters), say, ...whole);
-  return {
-    ...{ element, say, steps, starters, kind, picker, zoom, heading, most, maps, ablated, controls },
+  const map = [choice.element, heading, column, ablated, most, pickers, h("p", { class: "hint" }, t("whatif.cells"))];
+  const card = (...children: Child[]) => h("section", { class: "card" }, children);
+  element.replaceChildren(
+    h(
+      "div",
+      { class: "columns whatif" },
+      h("div", {}, card(starters), card(controls.element)),
+      h("div", { class: "result" }, say, card(h("h2", {}, t("whatif.steps")), steps), card(map)),
+    ),
+  );
+  const parts = {
+    ...{ element, say, steps, starters, kind, picker, zoom, heading, most, choice, place, column, ablated, controls },
     isNew: changeDetector(),
     hasNewRuns: changeDetector(),
-    hasNewMaps: changeDetector(),
+    hasNewMap: changeDetector(),
     hasNewShape: changeDetector(),
+    hasNewSentence: changeDetector(),
+    hasNewStarters: changeDetector(),
+    tried: null as Starters | null, // once it is known what they change
+    map: null as DrawnMap | null,
     difference: null as DrawnRun | null,
     largest: null as ReturnType<typeof largestChange>, // of the difference
   };
+  return parts;
 }
 
 function draw(parts: Parts) {
   const { run, baseline, kind, layer, head, step } = state;
-  const { maps } = parts;
   if (!isOpen(parts.element)) return;
   parts.kind.set(kind);
   parts.picker.draw(run.attention[kind]);
   parts.controls.draw();
-  // Without changes there is one map.
-  for (const map of [maps.original, maps.difference]) map.column.hidden = !baseline;
-  const width = maps.modified.place.parentElement?.clientWidth ?? 0;
+  parts.choice.element.hidden = !baseline;
+  parts.choice.set(shownMap());
+  const width = parts.place.parentElement?.clientWidth ?? 0;
   if (parts.hasNewShape(run, kind, width)) parts.zoom.begin(zoomToRead(state, width));
   const zoom = parts.zoom.value();
-  if (!parts.isNew(run, baseline, kind, layer, head, step, width, session.isUnfolded, zoom)) return;
+  drawStarters(parts);
+  if (!parts.isNew(run, baseline, kind, layer, head, step, width, session.isUnfolded, zoom, session.map)) return;
   if (parts.hasNewRuns(run, baseline)) {
     parts.difference = baseline && mapDifference(run, baseline);
     parts.largest = parts.difference && largestChange(parts.difference, run.changes);
@@ -157,29 +159,25 @@ function draw(parts: Parts) {
     }
   }
   parts.say.replaceChildren(...describeChanges());
-  parts.say.classList.toggle("pinned", !!baseline); // in view beside whatever control has changed it
   drawSteps(parts);
   parts.heading.replaceChildren(...mapHeading(kind, layer, head));
   parts.ablated.hidden = !isAblated(kind, layer, head, run.changes);
   parts.most.hidden = !baseline;
   parts.most.replaceChildren(...describeMost(parts));
-  maps.modified.title.textContent = t(baseline ? "whatif.modified" : "whatif.original");
-  drawMap(parts, "modified", run, width);
-  if (baseline) drawMap(parts, "original", baseline, width);
-  if (parts.difference) drawMap(parts, "difference", parts.difference, width);
-  parts.zoom.draw(maps.modified.map?.zoomRange ?? null);
-  if (parts.hasNewMaps(run, baseline, kind, layer, head, width, zoom)) revealMost(parts);
+  drawMap(parts, width);
+  parts.zoom.draw(parts.map?.zoomRange ?? null);
+  if (parts.hasNewMap(run, baseline, kind, layer, head, width, zoom, session.map)) revealMost(parts);
 }
 
 /** Scroll to the cell of this head that has changed most; without changes, to the step's strongest. */
-function revealMost({ maps, difference }: Parts) {
+function revealMost({ map, difference }: Parts) {
   const { kind, step } = state;
   const query = difference ? largestCell(difference, kind, state).query : kind === "encoder" ? 0 : step;
   const key = strongestKey({ ...state, run: difference ?? state.run }, query);
-  maps[difference ? "difference" : "modified"].map?.reveal(query, key);
+  map?.reveal(query, key);
 }
 
-function drawSteps({ steps, starters }: Parts) {
+function drawSteps({ steps }: Parts) {
   const { run, baseline } = state;
   const compared = run.comparison?.slice(0, run.steps.length);
   const hasOtherInput = compared?.some(({ new_probability, same_input }) => new_probability !== null && !same_input);
@@ -191,8 +189,6 @@ function drawSteps({ steps, starters }: Parts) {
   const head = steps.querySelector("thead")?.getBoundingClientRect().height ?? 0;
   const marked = [...steps.querySelectorAll("tr.marked")].map((row) => row.getBoundingClientRect());
   reveal(steps, { parts: marked, inset: { left: 0, top: head } });
-  const list = h("div", { class: "starters" }, exampleChanges(baseline ?? run));
-  replaceKeepingFocus(starters, [h("h2", {}, t("whatif.try")), list]);
 }
 
 /** The attention weight that changed most, of the kind whose mask is changed if one is; null where none did. */
@@ -221,16 +217,21 @@ function describeMost({ largest, difference }: Parts) {
   return joinSentences(nodes(key, places), darkest);
 }
 
-function drawMap({ maps, zoom, difference }: Parts, name: MapName, run: DrawnRun, width: number) {
-  const { kind, layer, head, step } = state;
-  const beside = [state.run, state.baseline, difference].flatMap((each) => (each && each !== run ? [each] : []));
-  const map = heatmap({ run, kind, layer, head }, { width, zoom: zoom.value(), beside });
-  const hasStep = kind !== "encoder" && step < run.attention[kind].queries.length;
+function drawMap(parts: Parts, width: number) {
+  const { kind, layer, head, step, run, baseline } = state;
+  const name = shownMap();
+  const runs = { original: baseline ?? run, modified: run, difference: parts.difference ?? run };
+  const beside = Object.values(runs).filter((each) => each !== runs[name]);
+  const maxHeight = innerHeight * MAX_SHARE;
+  const options = { width, maxHeight, zoom: parts.zoom.value(), beside };
+  const map = heatmap({ run: runs[name], kind, layer, head }, options);
+  const hasStep = kind !== "encoder" && step < runs[name].attention[kind].queries.length;
   map.mark(hasStep ? step : null);
-  map.element.classList.toggle("ablated", name === "modified" && isAblated(kind, layer, head, state.run.changes));
-  map.element.setAttribute("aria-label", describeMap(name, run));
-  maps[name].place.replaceChildren(map.element);
-  maps[name].map = map;
+  map.element.classList.toggle("ablated", name === "modified" && isAblated(kind, layer, head, run.changes));
+  map.element.setAttribute("aria-label", describeMap(name, runs[name]));
+  parts.column.dataset.map = name;
+  parts.place.replaceChildren(map.element);
+  parts.map = map;
 }
 
 /** What a run outputs; of a long text the beginning and the end. */
@@ -315,15 +316,46 @@ function shiftBar(change: number, scale: number, hasSameInput: boolean) {
 }
 
 /** A map in words: its title, and the cell that is largest, or that has changed most. */
-function describeMap(name: MapName, run: DrawnRun) {
+function describeMap(name: (typeof MAPS)[number], run: DrawnRun) {
   const { from, to, value } = largestCell(run, state.kind, state);
   const places = { title: t(`whatif.${name}`), from, to, value: fixed(value, 2) };
   return t(name === "difference" ? "whatif.map_changed" : "whatif.map_largest", places);
 }
 
-/** Changes to begin with, one of every sort, each on a button that makes it and undoes it. @param run the baseline */
-function exampleChanges(run: Run) {
-  const { layers } = run.attention.cross;
+/** Changes to begin with: of a shipped model those that the server has found to change words. */
+async function drawStarters(parts: Parts) {
+  const { checkpoint, sentence } = baselineRun();
+  const isSearched = Boolean(models()[checkpoint]?.experiments);
+  if (parts.hasNewSentence(checkpoint, sentence)) {
+    parts.tried = isSearched ? null : usualChanges(baselineRun());
+    const found = isSearched && (await askOnce("starters", { checkpoint, sentence }).catch(() => null));
+    if (checkpoint !== baselineRun().checkpoint || sentence !== baselineRun().sentence) return;
+    if (found) parts.tried = found as unknown as Starters;
+    else if (isSearched) parts.hasNewSentence.forget();
+  }
+  if (!parts.tried || !parts.hasNewStarters(parts.tried, changes())) return; // or they are not known yet
+  const chips = Object.entries(parts.tried).map(([name, each]) => starterChip(name, each));
+  const about = h("p", { class: "hint" }, t(isSearched ? "whatif.try.about" : "whatif.try.maybe"));
+  replaceKeepingFocus(parts.starters, [h("h2", {}, t("whatif.try")), h("div", { class: "starters" }, chips), about]);
+}
+
+/** A button that makes its changes and no others, on its own sentence, and undoes them. */
+function starterChip(name: string, { sentence, changes: wanted }: Starters[string]) {
+  const { checkpoint, sentence: shown } = baselineRun();
+  const isHere = sentence === shown;
+  const isPressed = isHere && wanted.every((each) => findChange(each));
+  const { layer = 0, head = 0, word: forced = "", temperature = 0 } = wanted[0] as any;
+  const places = { layer: layer + 1, head: head + 1, temperature, word: word(forced, "target") };
+  const where = isHere ? [] : [" ", ...nodes("whatif.try.with", { sentence: word(sentence, "source") })];
+  return toggle([...nodes(`whatif.try.${name}`, places), ...where], isPressed, () =>
+    isHere
+      ? requestChanges(isPressed ? [] : wanted)
+      : openExperiment({ checkpoint, sentence, changes: wanted as object[], settings: {} } as any, {}),
+  );
+}
+
+/** Changes of every sort, which may change nothing, of a model that nobody has searched. @param run the baseline */
+function usualChanges(run: Run): Starters {
   const { layer, head } = largestCell(run, "cross");
   const { steps, output } = tokenRun(run);
   const step = steps.findLastIndex(({ token }) => !["E", "."].includes(token));
@@ -337,10 +369,8 @@ function exampleChanges(run: Run) {
     residual: { do: "drop_residual", stack: "decoder", layer: lastLayer, sublayer: 2 },
     word: other && { do: "force_word", step, word: other.token },
   };
-  return Object.entries(examples).map(([name, change]) => {
-    if (!change) return null;
-    const of = 1 + (name === "residual" ? lastLayer : layer);
-    const places = { layer: of, head: head + 1, layers, word: other && word(other.token, "target") };
-    return toggle(nodes(`whatif.try.${name}`, places), Boolean(findChange(change)), () => toggleChange(change));
-  });
+  const made = Object.entries(examples).flatMap(([name, change]) =>
+    change ? [[name, { sentence: run.sentence, changes: [change] }]] : [],
+  );
+  return Object.fromEntries(made);
 }
