@@ -123,6 +123,7 @@ def test_ten_pairs_of_another_language_become_a_model_that_a_file_takes_to_anoth
 
     # The whole page uses the model.
     expect(page.locator("#checkpoint option:checked")).to_contain_text("Spanish class")
+    expect(page.locator("header h1 small")).to_have_text(t("header.subtitle_other"))  # it is not from German
     visit.ask("Ella come pan.")
     expect(page.locator("#translation")).to_have_text("She eats bread . E")
     expect(page.locator("#checks")).to_have_attribute("data-state", "✓")

@@ -31,7 +31,13 @@ const THEME_KEY = "attention-bitte-theme";
 
 export function mount({ element, signal }: View) {
   restoreTheme();
-  const title = h("h1", {}, "Attention, bitte", " ", h("small", {}, t("header.subtitle")));
+  const subtitle = h("small", {}, t("header.subtitle"));
+  subscribe(subtitle, () => {
+    const { checkpoint } = state.run;
+    const isGerman = !isReal(checkpoint) && (!isOwn(checkpoint) || models()[checkpoint]?.corpus !== "own");
+    subtitle.textContent = t(isGerman ? "header.subtitle" : "header.subtitle_other");
+  });
+  const title = h("h1", {}, "Attention, bitte", " ", subtitle);
   const controls = [modelChoice(element, signal), languageChoice(), menu(signal)];
   const header = h("header", {}, title, h("div", { class: "header-controls" }, controls));
   element.replaceChildren(skipLink(), header);
