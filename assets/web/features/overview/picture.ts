@@ -54,7 +54,8 @@ export function overviewPicture(
     room: number;
     isWhole: boolean;
     isUnfolded: boolean;
-    unfold: (stack: Stack) => void;
+    open: number;
+    unfold: (stack: Stack, from: number, to: number) => void;
     follow: (token: Token | null) => void;
     goTo: (step: number) => void;
   },
@@ -127,7 +128,7 @@ function captionsOf({ attention }: Run): Record<Kind, string> {
 function layoutOf(
   run: Run,
   captions: Record<Kind, string>,
-  place: { width: number; room: number; isWhole: boolean; isUnfolded: boolean },
+  place: { width: number; room: number; isWhole: boolean; isUnfolded: boolean; open: number },
 ) {
   const { encoder, decoder, cross } = run.attention;
   const type = typeScale();
@@ -211,10 +212,10 @@ function drawColumn(
   layout: Layout,
   captions: Record<Kind, string>,
   chips: SVGElement[],
-  unfold: (stack: Stack) => void,
+  unfold: (stack: Stack, from: number, to: number) => void,
 ) {
   const { type } = layout;
-  const { title, input, layers, fold } = layout[stack];
+  const { title, input, layers, folds } = layout[stack];
   const isBare = !run.model.positions || findChange({ do: "positions", stack, how: "removed" }, run.changes);
   const name = t(isBare ? "overview.input_bare" : "overview.input");
   const heading = svg("text", { ...title, class: "stack-name", style: `font-size: ${14 * type}px` });
@@ -224,7 +225,7 @@ function drawColumn(
     svg("g", { role: "group", "aria-label": t(`overview.tokens.${stack}`) }, chips),
     control({ what: "positions", stack }, input, run, name, type, layout.name),
     ...layers.map((layer) => drawLayer(stack, layer, run, captions, layout)),
-    ...(fold ? [foldButton(stack, fold, () => unfold(stack), type)] : []),
+    ...folds.map((fold) => foldButton(stack, fold, () => unfold(stack, fold.from, fold.to), type)),
   ];
 }
 
@@ -281,11 +282,13 @@ function foldButton(
   act: () => void,
   type: number,
 ) {
-  const name = t(`overview.folded.${stack}`, { from: from + 1, to: to + 1 });
+  const layers = { from: from + 1, to: to + 1 };
+  const isOne = from === to;
+  const name = isOne ? placeName({ what: "layer", stack, layer: from }) : t(`overview.folded.${stack}`, layers);
   const element = svg("g", { class: "part folded", role: "button", tabindex: 0, "aria-label": name });
   const middle = { x: box.x + box.width / 2, y: box.y + box.height / 2 + 1, class: "name middle" };
   const text = svg("text", { ...middle, style: `font-size: ${12 * type}px` });
-  text.append(t("overview.folded", { from: from + 1, to: to + 1 }));
+  text.append(isOne ? t("layer_n", { layer: from + 1 }) : t("overview.folded", layers));
   element.append(svg("rect", { ...box, rx: 5 * type }), text);
   onPress(element, act);
   return element;
@@ -467,8 +470,10 @@ const sublayersOf = ({ encoder, decoder }: Layout) =>
     layers.flatMap(({ layer, attention }) => attention.map((each) => ({ layer, ...each }))),
   );
 
+/** Where a head stands, or what its layer is folded into. */
 const headBox = (layout: Layout, kind: Kind, layer: number, head: number) =>
-  sublayersOf(layout).find((each) => each.kind === kind && each.layer === layer)?.heads[head];
+  sublayersOf(layout).find((each) => each.kind === kind && each.layer === layer)?.heads[head] ??
+  layout[kind === "encoder" ? "encoder" : "decoder"].folds.find(({ from, to }) => from <= layer && layer <= to)?.box;
 
 /** One path for each sublayer and mark, over all of its heads. */
 function rowMarks(layout: Layout) {
