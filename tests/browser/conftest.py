@@ -174,7 +174,7 @@ class Visit:
         # What every test looks at, in any language.
         self.box = page.locator("#sentence").get_by_role("textbox")
         self.translation = page.locator("#translation")
-        self.words = self.translation.get_by_role("button")
+        self.words = self.translation.locator(".chip")
         self.message = page.locator("#top .message")
         self.step_slider = page.locator("#step")
 
