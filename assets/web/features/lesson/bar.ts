@@ -7,6 +7,7 @@ import { h, replaceKeepingFocus, segmented } from "../../ui/dom.ts";
 import { button, changeDetector } from "../../ui/parts.ts";
 
 const PANEL = "lesson-plan";
+const FITTING = 14; // names of stops that stand on one line as they are
 
 /** The stops by name, in their order. */
 export function progressBar(open: (stop: number) => void) {
@@ -14,7 +15,7 @@ export function progressBar(open: (stop: number) => void) {
   const isNew = changeDetector();
   const draw = () => {
     const order = lessonStops();
-    element.classList.toggle("crowded", order.length === LESSON_STOPS.length);
+    element.classList.toggle("many", order.length > FITTING);
     if (isNew(state.stops, isReal())) element.replaceChildren(...order.map((stop, i) => h("li", {}, opener(stop, i))));
     [...element.querySelectorAll("button")].forEach((each, i) => {
       each.setAttribute("aria-current", order[i] === state.stop ? "step" : "false");
