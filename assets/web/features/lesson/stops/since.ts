@@ -12,7 +12,7 @@ import { stopName } from "./recap.ts";
 
 export const since: Stop = {
   wide: true,
-  headline: ({ run }) => ["LayerNorm(x + f(x)) → x + f(LayerNorm(x))", [1, run.source.length, run.model.d_model]],
+  headline: ({ run }) => ["y = LayerNorm(x + f(x))    y = x + f(LayerNorm(x))", [1, run.source.length, run.model.d_model]],
   async draw({ run }) {
     const { model, attention } = run;
     const { checks } = await askAboutRun("checks", {}, run);
