@@ -6,7 +6,7 @@ import segno
 from playwright.sync_api import Browser, Page, expect
 
 from .catalogue import matching, t
-from .conftest import OPENED, PHONE, Visit, follow, post, visiting
+from .conftest import OPENED, PHONE, Visit, follow, post, translate, visiting
 from .test_accessible import LOOK, broken_rules, faults
 
 LESSON = "?tab=lesson&stop=1&present=yes"
@@ -104,6 +104,12 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         phone.reload()
         expect(phone.locator(".room-choice").nth(1)).to_have_attribute("aria-pressed", "true")
         expect(lead.locator(".room-tally")).to_have_count(0)  # the projector shows no bars yet
+        lead.locator("#room-more summary").click()
+        with lead.expect_popup() as opened:
+            lead.locator("#room-notes").click()
+        expect(opened.value.locator(".speaker-notes .right")).to_have_text(str(len(translate("toy").source)))
+        assert votes(opened.value)[:2] == [1, 1]
+        opened.value.close()
         expect_no_barriers(lead, phone)
         other.context.set_offline(True)
         other.evaluate("stop()")  # breaks its stream, which the line above does not

@@ -1,4 +1,4 @@
-"""The lesson: 14 stops that are walked by key, and whose answers are the run's."""
+"""The lesson: 16 stops that are walked by key, and whose answers are the run's."""
 
 import re
 from typing import Any, NamedTuple
@@ -18,7 +18,10 @@ STOPS = (
     "tokens", "embeddings", "positions", "qkv", "scores", "softmax", "heads",
     "residual", "ffn", "stack", "masked", "cross", "logits", "loop",
 )  # fmt: skip
-HIDE = {"scores", "residual", "cross", "logits", "loop"}  # they show the answer
+ENDS = ("recap", "since")  # ask nothing, and follow the others; a link counts them after "align"
+ALL = len(STOPS + ENDS)
+HIDE = {"logits", "loop"}  # they show the answer
+REASON = {"scores", "residual", "cross"}  # they show what it is made of
 
 
 def enter(visit: Visit, checkpoint: str, sentence: str, place: str = "") -> Page:
@@ -66,13 +69,13 @@ def stop(page: Page, n: int) -> Stop:
     )
 
 
-def expect_veiled(page: Page, wanted: bool) -> None:
-    """The figure that tells the answer, and the shares under the words."""
+def expect_veiled(page: Page, wanted: bool, is_guess: bool = False) -> None:
+    """The figure that tells the answer, and the shares under the words: these also where the answer can be reasoned."""
     expect(page.locator("#lesson .veil")).to_be_visible(visible=wanted)
     shares = page.locator(".tokens .chip.source").evaluate_all(
         "all => all.map((each) => getComputedStyle(each).getPropertyValue('--share').trim())"
     )
-    assert (set(shares) == {"0"}) == wanted, shares
+    assert (set(shares) == {"0"}) == (wanted or is_guess), shares
 
 
 AT: dict[str, Any] = {"kind": "encoder", "layer": 1, "head": 2, "query": 5, "step": 3}  # where the visitor is, from 0
@@ -130,9 +133,12 @@ def test_the_lesson_is_walked_by_key_on_a_phone(visit: Visit) -> None:
     sizes = {each.stage: str(each.shape) for each in shapes(config, len(ran.source), len(ran.decoder_input))}
     for n, name in enumerate(STOPS, 1):
         before = stop(page, n)
-        expect(page.locator("#stop-title")).to_have_text(t("lesson.title", n=n, of=14, name=t(f"lesson.{name}")))
+        expect(page.locator("#stop-title")).to_have_text(t("lesson.title", n=n, of=ALL, name=t(f"lesson.{name}")))
         assert len(set(before.choices)) == len(before.choices) > 1, name
-        expect_veiled(page, name in HIDE)
+        expect_veiled(page, name in HIDE, is_guess=name in REASON)
+        if name in REASON:  # and neither table nor map of the answer
+            expect(page.locator("#lesson .lesson-figure").locator("table, .heatmap, [data-name=sum]")).to_have_count(0)
+            expect(page.locator("#lesson .lesson-figure svg.strips").first).to_be_visible()
         assert before.reveal == ""
         for i in range(len(before.choices)):
             page.keyboard.press(str(i + 1))
@@ -153,9 +159,20 @@ def test_the_lesson_is_walked_by_key_on_a_phone(visit: Visit) -> None:
         if name in SHAPES:
             assert after.shape.partition(" ×")[0] == " → ".join(sizes[stage] for stage in SHAPES[name])
         page.keyboard.press("n")
-    assert stop(page, 14).reveal  # there is no stop after the last
-    page.wait_for_url("**stop=14**")
-    page.keyboard.press("b")
+    said = translate("classroom")
+    recap = [percent(said.steps[AT["step"]].probability), right["softmax"][0], " ".join(said.output)]
+    for n, facts in enumerate((recap, [t("lesson.since.norm_last")]), ALL - 1):
+        assert stop(page, n).choices == []
+        expect(page.locator("#lesson .choice, #lesson .show")).to_have_count(0)
+        for fact in facts:
+            expect(page.locator("#lesson .lesson-figure")).to_contain_text(fact)
+        page.keyboard.press("n")  # there is no stop after the last
+    page.wait_for_url("**stop=17**")
+    page.get_by_role("button", name=t("train.set.norm_first")).click()
+    expect(page.locator("#train [data-field=norm_first]")).to_be_in_viewport()
+    page.locator("#return").click()
+    for _ in range(3):
+        page.keyboard.press("b")
     assert stop(page, 13).reveal, "what was revealed stays so"
     expect_veiled(page, wanted=False)
 
@@ -166,12 +183,12 @@ def test_the_place_is_in_the_link_and_typing_does_not_move_it(visit: Visit) -> N
     page.keyboard.press("n")
     stop(page, 2)
     page.wait_for_url("**stop=2**")
-    page.keyboard.press("ArrowLeft")  # the steps are walked meanwhile
-    page.wait_for_url("**step=3**")
+    page.keyboard.press("ArrowRight")  # the steps are walked meanwhile
+    page.wait_for_url("**step=2**")
     page.reload()
     page.locator("#lesson .choice").first.wait_for()
     stop(page, 2)
-    assert visit.step == 2
+    assert visit.step == 1
     page.locator(".stops button").nth(4).click()
     box = page.locator("#sentence input")
     box.fill("")
@@ -179,7 +196,7 @@ def test_the_place_is_in_the_link_and_typing_does_not_move_it(visit: Visit) -> N
     for key in ("PageDown", "PageUp", "n"):
         box.press(key)
     assert stop(page, 5).reveal == ""
-    expect_veiled(page, wanted=True)
+    expect_veiled(page, wanted=False, is_guess=True)
     expect(box).to_have_value("nb1r n")
     for button, n in (("#stop-next", 6), ("#stop-back", 5)):
         page.locator(button).click()
@@ -246,9 +263,19 @@ def test_a_teacher_chooses_stops_and_their_order(visit: Visit) -> None:
     page.get_by_role("button", name=t("lesson.plan.earlier", name=t("lesson.loop"))).click()
     page.get_by_role("checkbox", name=t("lesson.logits"), exact=True).check()
     page.wait_for_url(re.compile("stops=12(,|%2C)13(,|%2C)14(,|%2C)1(&|$)"))
-    page.locator("#lesson-plan").get_by_role("button", name=t("lesson.minutes", minutes=20)).click()
-    expect(page.locator("#plan-open")).to_have_text(t("lesson.plan", minutes=20, count=4))
-    page.wait_for_url(re.compile("stops=1(,|%2C)6(,|%2C)12(,|%2C)13(&|$)"))
     page.keyboard.press("Escape")
     expect(page.locator("#lesson-plan")).to_be_hidden()
-    expect(title).to_have_text(t("lesson.title", n=1, of=4, name=t("lesson.tokens")))
+    page.get_by_role("button", name=t("lesson.minutes", minutes=20), exact=True).click()
+    expect(page.locator("#plan-open")).to_have_text(t("lesson.plan", minutes=20, count=7))
+    page.wait_for_url(re.compile("stops=1(,|%2C)2(,|%2C)4(,|%2C)6(,|%2C)12(,|%2C)13(,|%2C)16(&|$)"))
+    expect(title).to_have_text(t("lesson.title", n=1, of=7, name=t("lesson.tokens")))
+
+
+def test_presenting_keeps_what_was_read_and_folds_after_a_choice(visit: Visit) -> None:
+    page = enter(visit, "classroom", FLAGSHIP, "&stop=8&present=yes")
+    page.keyboard.press("r")
+    expect(page.locator("#lesson .reveal")).to_be_in_viewport()
+    expect(page.locator("#lesson .lesson-text")).to_be_in_viewport()
+    page.locator("#unfold").click()
+    page.get_by_role("tab", name=t("tab.overview")).click()
+    expect(page.get_by_role("tablist", name=t("tabs"))).to_be_hidden()

@@ -13,6 +13,8 @@ import {
 const names = (stops: number[]) => stops.map((stop) => LESSON_STOPS[stop]);
 
 test("the lessons take as long as they say, and a real model's whole lesson has one stop more, after cross-attention", () => {
+  const short = names(plannedStops(20, false) ?? []);
+  assert.deepEqual(short, ["tokens", "embeddings", "qkv", "softmax", "cross", "logits", "recap"]);
   for (const minutes of PLANS) assert.equal(planMinutes(stopOrder(plannedStops(minutes, false), false)), minutes);
   for (const minutes of [20, 45]) assert.deepEqual(plannedStops(minutes, true), plannedStops(minutes, false));
   const [usual, real] = [stopOrder(null, false), stopOrder(null, true)];
@@ -24,5 +26,6 @@ test("the lessons take as long as they say, and a real model's whole lesson has 
 test("links go on to count as they did", () => {
   assert.deepEqual(names(parseStops("12,13,14") ?? []), ["cross", "logits", "loop"]);
   assert.equal(formatStops([14, 0]), "15,1");
-  assert.equal(parseStops("16"), null);
+  assert.deepEqual(names(parseStops("16,17") ?? []), ["recap", "since"]);
+  assert.equal(parseStops("18"), null);
 });

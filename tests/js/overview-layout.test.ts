@@ -20,10 +20,10 @@ const sizes = (layers: number, heads: number, tokens: number, more: Partial<Size
 const boxes = ({ encoder, decoder, memory, output }: Layout): [string, Box][] => [
   ["memory", memory],
   ...Object.entries({ word: output.word, candidates: output.candidates, linear: output.linear }),
-  ...[encoder, decoder].flatMap(({ tokens, input, layers, fold }, stack) => [
+  ...[encoder, decoder].flatMap(({ tokens, input, layers, folds }, stack) => [
     ...(tokens.boxes.map((box, i) => [`token ${stack} ${i}`, box]) as [string, Box][]),
     [`input ${stack}`, input] as [string, Box],
-    ...((fold ? [[`fold ${stack}`, fold.box]] : []) as [string, Box][]),
+    ...folds.map(({ from, box }) => [`fold ${stack} ${from}`, box] as [string, Box]),
     ...layers.flatMap(({ layer, label, attention, feedForward }) => [
       [`label ${stack} ${layer}`, label] as [string, Box],
       [`network ${stack} ${layer}`, feedForward.box] as [string, Box],
@@ -64,10 +64,10 @@ for (const [layers, heads, tokens, width, type] of [
     for (const isUnfolded of [false, true]) {
       const layout = overviewLayout(sizes(layers, heads, tokens, { width, type, isUnfolded }));
       expectApart(layout);
-      for (const { layers: drawn, fold } of [layout.encoder, layout.decoder]) {
-        const folded = fold ? fold.to - fold.from + 1 : 0;
+      for (const { layers: drawn, folds } of [layout.encoder, layout.decoder]) {
+        const folded = folds.reduce((sum, { from, to }) => sum + to - from + 1, 0);
         assert.equal(drawn.length + folded, layers);
-        assert.equal(Boolean(fold), layers > MAX_LAYERS && !isUnfolded);
+        assert.equal(folded > 0, layers > MAX_LAYERS && !isUnfolded);
         for (const { attention } of drawn)
           for (const { heads: maps } of attention) {
             assert.equal(maps.length, heads);
@@ -79,11 +79,24 @@ for (const [layers, heads, tokens, width, type] of [
 
 test("what is presented fits the screen, with an answer in the page's type", () => {
   for (const tokens of [5, 33, 128]) {
-    const presented = sizes(6, 8, tokens, { width: 1222, room: 490, type: 1.395, isWhole: true });
+    const presented = sizes(6, 8, tokens, { width: 1222, room: 490, type: 1.395, isWhole: true, open: 2 });
     const layout = overviewLayout(presented);
     expectApart(layout);
     assert.ok(layout.height <= presented.room);
     assert.equal(layout.output.type, presented.type);
+    const [{ layer, attention }, ...others] = layout.decoder.layers; // one is open, and its maps fill the row
+    assert.deepEqual(
+      [layer, others.length, layout.decoder.folds.map(({ from, to }) => [from, to])],
+      [
+        2,
+        0,
+        [
+          [0, 1],
+          [3, 5],
+        ],
+      ],
+    );
+    for (const { box, heads } of attention) assert.ok(Math.abs(heads[7].x + heads[7].width - box.x - box.width) < 1);
   }
 });
 

@@ -18,13 +18,15 @@ export type Sizes = {
   room: number; // px of height to keep to, where the maps stay large enough
   type: number; // how much larger than usual the page's type is
   isUnfolded: boolean; // whether all layers of deep stacks are drawn
-  isWhole?: boolean; // whether it keeps to the room whatever it takes: smaller type, and less between its parts
+  isWhole?: boolean; // whether it keeps to the room whatever it takes: one layer open, smaller type, less between parts
+  open?: number; // the layer that is then drawn of a stack of several
   isTight?: boolean; // less between its parts
   answerType?: number; // the type of what comes out, where it is not that of the rest
 };
 
 export const MAX_LAYERS = 6; // of a stack; of more, those in the middle are folded
 const KEPT = 2; // layers on each side of a fold
+const MAX_WHOLE = 2; // layers of a stack that fit the room: of more, one is open
 export const SHOWN_CANDIDATES = 5;
 const WIDE = 720; // px from which the stacks stand side by side
 const MIN_SIDE = 24; // px of a map that a finger hits
@@ -40,7 +42,7 @@ const LONG_PER_LINE = 4; // long words that are shortened share a line, before a
 
 export function overviewLayout(sizes: Sizes) {
   let layout = draw(sizes);
-  if (!sizes.isWhole || sizes.isUnfolded) return layout;
+  if (!sizes.isWhole) return layout;
   for (let type = sizes.type; layout.height > sizes.room && type >= SMALLEST_TYPE; type -= 0.05) {
     const tight = { ...inType(sizes, type), isTight: true };
     layout = draw({ ...tight, room: sizes.room - below(tight) });
@@ -80,8 +82,16 @@ const lengths = ({ type, isTight }: Sizes) => ({
   arrow: (isTight ? 6 : 14) * type,
 });
 
-export const foldedLayers = (layers: number, isUnfolded: boolean) =>
-  layers > MAX_LAYERS && !isUnfolded ? { from: KEPT, to: layers - KEPT - 1 } : null;
+/** The layers of a stack that are folded, if any. */
+export function foldedLayers(layers: number, { isUnfolded, isWhole, open = 0 }: Omit<Partial<Sizes>, "layers">) {
+  const shown = Math.min(open, layers - 1);
+  if (isWhole && layers > MAX_WHOLE)
+    return [
+      { from: 0, to: shown - 1 },
+      { from: shown + 1, to: layers - 1 },
+    ].filter(({ from, to }) => from <= to);
+  return layers > MAX_LAYERS && !isUnfolded && !isWhole ? [{ from: KEPT, to: layers - KEPT - 1 }] : [];
+}
 
 function wide(sizes: Sizes) {
   const { width, room, type, answerType = type, layers, words } = sizes;
@@ -156,7 +166,7 @@ type ColumnPlace = {
 /** One stack, from its tokens down; the decoder mirrored, so that the encoder's output comes from the left. */
 function drawColumn(stack: Stack, sizes: Sizes, place: ColumnPlace) {
   const { x, y, width, side, lines = 0, isCompact, heights = [] } = place;
-  const { type, layers: counts, isUnfolded } = sizes;
+  const { type, layers: counts } = sizes;
   const { pad, between, label, branch, bar, title, arrow, gap } = lengths(sizes);
   const isMirrored = stack === "decoder";
   const words = sizes.words[stack === "encoder" ? "source" : "target"];
@@ -167,16 +177,17 @@ function drawColumn(stack: Stack, sizes: Sizes, place: ColumnPlace) {
   const streamX = isMirrored ? x + width - label - gap - lanes : x + label + gap;
   const region = { x: isMirrored ? x + pad : x + taken, width: width - taken - pad };
   const top = input.y + input.height;
-  const folded = foldedLayers(counts[stack], isUnfolded);
+  const folded = foldedLayers(counts[stack], sizes);
   const layers: Layer[] = [];
-  let fold = null as { from: number; to: number; box: Box } | null;
+  const folds: { from: number; to: number; box: Box }[] = [];
   let at = top + arrow;
   for (let layer = 0; layer < counts[stack]; layer++) {
-    if (folded && layer === folded.from) {
-      fold = { ...folded, box: { ...region, y: at, height: bar } };
+    const hidden = folded.find(({ from, to }) => layer >= from && layer <= to);
+    if (hidden?.from === layer) {
+      folds.push({ ...hidden, box: { ...region, y: at, height: bar } });
       at += bar + between;
     }
-    if (folded && layer >= folded.from && layer <= folded.to) continue;
+    if (hidden) continue;
     const { height } = drawLayer(stack, sizes, region, at, { side, isCompact });
     const spare = Math.max(0, (heights[layers.length] ?? 0) - height);
     const drawn = drawLayer(stack, sizes, region, at, { side, isCompact, spare });
@@ -186,7 +197,7 @@ function drawColumn(stack: Stack, sizes: Sizes, place: ColumnPlace) {
     at += drawn.height + between;
   }
   const stream = { x: streamX, width: lanes, top, bottom: at - between + arrow };
-  return { title: { x, y: y + 10 * type }, tokens, input, layers, fold, stream };
+  return { title: { x, y: y + 10 * type }, tokens, input, layers, folds, stream };
 }
 
 function drawLayer(

@@ -79,6 +79,8 @@ const STOP_PLACES: Record<StopName, () => Place> = {
   cross: () => head("cross"),
   logits: () => ({ what: "candidates" }),
   loop: () => ({ what: "tokens", stack: "decoder" }),
+  recap: () => ({ what: "whole" }),
+  since: () => ({ what: "whole" }),
 };
 
 const layerOf = (kind: Kind) => Math.min(state.layer, baselineRun().attention[kind].layers - 1);

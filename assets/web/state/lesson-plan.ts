@@ -6,21 +6,23 @@
  * which one it usually `follows`.
  */
 const STOPS = {
-  tokens: { minutes: 2, plan: 20 },
-  embeddings: { minutes: 7, plan: 90 },
+  tokens: { minutes: 1, plan: 20 },
+  embeddings: { minutes: 3, plan: 20 },
   positions: { minutes: 6, plan: 45 },
-  qkv: { minutes: 8, plan: 90 },
-  scores: { minutes: 7, plan: 45 },
-  softmax: { minutes: 6, plan: 20 },
-  heads: { minutes: 8, plan: 90 },
-  residual: { minutes: 8, plan: 90 },
-  ffn: { minutes: 7, plan: 90 },
-  stack: { minutes: 7, plan: 90 },
+  qkv: { minutes: 4, plan: 20 },
+  scores: { minutes: 6, plan: 45 },
+  softmax: { minutes: 3, plan: 20 },
+  heads: { minutes: 9, plan: 90 },
+  residual: { minutes: 9, plan: 90 },
+  ffn: { minutes: 9, plan: 90 },
+  stack: { minutes: 9, plan: 90 },
   masked: { minutes: 6, plan: 45 },
-  cross: { minutes: 8, plan: 20 },
-  logits: { minutes: 4, plan: 20 },
-  loop: { minutes: 6, plan: 45 },
+  cross: { minutes: 4, plan: 20 },
+  logits: { minutes: 2, plan: 20 },
+  loop: { minutes: 7, plan: 45 },
   align: { minutes: 8, plan: 90, ofReal: true, follows: "cross" },
+  recap: { minutes: 3, plan: 20 },
+  since: { minutes: 9, plan: 90 },
 } as const;
 
 export type StopName = keyof typeof STOPS;

@@ -32,8 +32,20 @@ function showFrame() {
   document.getElementById("unfold")?.setAttribute("aria-expanded", String(!isFolded));
 }
 
+const CHOICES = "#tabs [role=tab], header .popover > button, header select"; // in the frame
+
+/** While presenting, the frame is unfolded for a choice: once it is made, the frame folds again. */
+function foldAfterChoice(event: Event) {
+  const chosen = closest(event, CHOICES);
+  if (!chosen || !isPresenting() || isFolded || (event.type === "click") === chosen.matches("select")) return;
+  for (const each of document.querySelectorAll<HTMLDetailsElement>("header details[open]")) each.open = false;
+  fold(true);
+  document.getElementById("unfold")?.focus({ preventScroll: true });
+}
+
 export function followFrame(signal: AbortSignal) {
   showFrame();
+  for (const type of ["click", "change"]) document.addEventListener(type, foldAfterChoice, { signal });
   narrow.addEventListener("change", showFrame, { signal });
 }
 

@@ -130,3 +130,11 @@ export function attentionColumns(dots: number[], d: number, scores: number[], op
 }
 
 export const norm = (vector: number[]) => Math.sqrt(dot(vector, vector));
+
+/** 1.8 × 10⁻⁷ */
+export function formatTiny(value: number) {
+  if (!value) return String(value);
+  const [digits, power] = value.toExponential(1).split("e");
+  const raised = [...power.replace("+", "")].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]);
+  return `${digits.replace(".0", "")} × 10${raised.join("")}`;
+}

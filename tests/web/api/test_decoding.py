@@ -140,8 +140,20 @@ def test_a_forced_mistake_is_found_that_free_running_does_not_recover_from(check
     assert word not in (own.output[at], *"SEP")
     assert found["right"]["teacher"] == found["of"] - 1, "with teacher forcing the mistake costs one word"
     outputs = [row["output"] for row in found["free"]]
-    assert outputs[at + 1 :] != list(own.output[at + 1 :])
+    rest = [row["wanted"] for row in found["teacher"]][at + 1 :]
+    assert outputs[at:][-len(rest) :] != rest, "nor is the rest moved on"
+    assert found["recovered"] == {"teacher": True, "free": False}
     assert [row["read"] for row in found["free"]] == ["S", *outputs[:-1]]
+
+
+def test_a_run_that_recovers_from_every_mistake_shows_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decoding, "MAX_MISTAKES", 1)
+    found = asked(
+        decoding.diverging, "classroom", sentence="Mein Freund ruft mich oft an"
+    )  # its likeliest mistake is harmless
+    assert found["mistake"] is not None
+    assert found["right"]["free"] == found["of"] - 1
+    assert found["recovered"]["free"]
 
 
 @pytest.mark.parametrize(("checkpoint", "sentence"), ASKED)

@@ -235,12 +235,14 @@ class ForcedRow(TypedDict):
 class TeacherForcing(TypedDict):
     """Teacher forcing beside free running.
 
-    `right`: rows of each that output what was wanted; `reference`: whether the corpus has a translation to force.
+    `right`: rows of each that output what was wanted; `recovered`: whether each outputs all that is wanted after the
+    mistake, perhaps in later or earlier rows; `reference`: whether the corpus has a translation to force.
     """
 
     teacher: list[ForcedRow]
     free: list[ForcedRow]
     right: dict[Literal["teacher", "free"], int]
+    recovered: dict[Literal["teacher", "free"], bool]
     of: int
     mistake: int | None
     reference: bool
@@ -289,6 +291,7 @@ def _compared(request: RunRequest, runs: _TeacherForcedRun, mistake: ForcedMista
         "teacher": teacher,
         "free": rows,
         "right": {"teacher": _right(teacher), "free": _right(rows)},
+        "recovered": {"teacher": _recovered(teacher, wanted, mistake), "free": _recovered(rows, wanted, mistake)},
         "of": len(wanted),
         "mistake": mistake.step if mistake else None,
         "reference": forced is not own,
@@ -305,7 +308,7 @@ def diverging(request: RunRequest) -> TeacherForcing:
     tries = MAX_TRIED_WORK // (len(runs.free.output) * count_parameters(config))
     for mistake in _likely_mistakes(runs)[: max(2, tries)]:
         found = _compared(request, runs, mistake)
-        if any(row["output"] != row["wanted"] for row in found["free"][mistake.step + 1 :]):
+        if not found["recovered"]["free"]:
             return found
         likeliest = likeliest or found
     return likeliest or _compared(request, runs, None)
@@ -334,6 +337,12 @@ def _rows(translation: Translation, output: list[Candidate], wanted: tuple[str, 
         }
         for t, (read, each) in enumerate(zip(translation.decoder_input, output, strict=True))
     ]
+
+
+def _recovered(rows: list[ForcedRow], wanted: tuple[str, ...], mistake: ForcedMistake | None) -> bool:
+    step = mistake.step if mistake else -1
+    rest = wanted[step + 1 :]
+    return tuple(row["output"] for row in rows[max(step, 0) :])[-len(rest) :] == rest
 
 
 def _right(rows: list[ForcedRow]) -> int:

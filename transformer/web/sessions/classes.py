@@ -115,7 +115,7 @@ class Question:
     def shown(self, now: float, student: str | None, rounds: list[Votes]) -> ShownQuestion:
         """As a student sees it, or its teacher (None)."""
         is_open = self.takes_votes(now)
-        is_visible = self.is_revealed or (student is None and not is_open)
+        is_visible = self.is_revealed or student is None  # whose notes nobody else sees
         counted = [Counter(votes.values()) for votes in rounds]
         tallies: list[Tally] = [
             {"votes": [votes[choice] for choice in range(len(self.choices))], "answered": votes.total()}

@@ -275,7 +275,7 @@ function teacherQuestion(question: ShownQuestion, isAsked: boolean) {
   const { text, choices } = describeQuestion(question);
   const isRevealed = question.state === "revealed";
   if (isAsked && (!isRevealed || isTalliedInView(question))) return null;
-  const seesVotes = isRevealed || (isNotesPage() && question.state === "closed"); // the projector shows no bars before
+  const seesVotes = isRevealed || isNotesPage(); // the projector shows no bars before
   const offered = choices.map((choice) => h("li", {}, choice));
   return h("div", { class: "room-question" }, [
     h("h2", {}, text),

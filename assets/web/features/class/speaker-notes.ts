@@ -1,5 +1,6 @@
 // A teacher's notes for a stop of the lesson, on the teacher's own screen only.
 
+import { openQuestion } from "../../state/class-questions.ts";
 import { t } from "../../state/i18n.ts";
 import { LESSON_STOPS } from "../../state/lesson-plan.ts";
 import { state } from "../../state/state.ts";
@@ -12,5 +13,7 @@ export function speakerNotes() {
     h("dt", {}, t(`notes.${part}`)),
     h("dd", {}, t(`notes.${name}.${part}`)),
   ]);
-  return h("section", { class: "speaker-notes" }, h("h2", {}, t(`lesson.${name}`)), h("dl", {}, notes));
+  const asked = openQuestion();
+  const answer = asked && [h("dt", {}, t("notes.answer")), h("dd", { class: "right" }, asked.choices[asked.right])];
+  return h("section", { class: "speaker-notes" }, h("h2", {}, t(`lesson.${name}`)), h("dl", {}, notes, answer));
 }

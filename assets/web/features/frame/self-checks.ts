@@ -8,6 +8,7 @@ import { t } from "../../state/i18n.ts";
 import { askAboutRun } from "../../state/server-cache.ts";
 import { KINDS, state, subscribe } from "../../state/state.ts";
 import { h, setChildren } from "../../ui/dom.ts";
+import { formatTiny } from "../../ui/numbers.ts";
 import { cells, changeDetector, rowHeading, table } from "../../ui/parts.ts";
 
 const PAUSE_MS = 300; // runs that are passed by in less are not checked
@@ -51,12 +52,4 @@ export function checksTable(checks: Check[]) {
     return h("tr", { data: { check: name, error, ok } }, heading, cells([error, limit].map(formatTiny)));
   });
   return table({ class: "checks" }, headings, rows);
-}
-
-/** 1.8 × 10⁻⁷ */
-function formatTiny(value: number) {
-  if (!value) return String(value);
-  const [digits, power] = value.toExponential(1).split("e");
-  const raised = [...power.replace("+", "")].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]);
-  return `${digits.replace(".0", "")} × 10${raised.join("")}`;
 }

@@ -2,22 +2,22 @@
 
 import type { Kind, Run, Side } from "../../api/types.ts";
 import { describedMap, describeLargestWeights, mapHeading } from "../../charts/attention-map.ts";
-import { areMany } from "../../charts/key-order.ts";
+import { areMany, keyName, orderKeys } from "../../charts/key-order.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
 import { fluidPicture, type Row, vectorStrips } from "../../charts/vector-strip.ts";
 import { isPresenting } from "../../state/address.ts";
 import { t } from "../../state/i18n.ts";
+import { fetchSublayer } from "../../state/server-cache.ts";
 import { chip, h, setChildren } from "../../ui/dom.ts";
 import { link } from "../../ui/parts.ts";
-import { encoderInput, type LessonView } from "./stop.ts";
+import { encoderInput, type LessonView, MAX_CHOICES } from "./stop.ts";
 
 const [FEW, MANY] = [4, 8];
-const MAX_CELL = [18, 44]; // px a cell of the maps of many heads, and of few
+const MAX_CELL = 44; // px a cell of the maps of all heads
 const MAX_SHARE = 0.72; // of the screen's height that a map takes
 const CLASS_SHARE = 0.58; // the same in front of a class, whose votes stand there, too
 const ROWS_SHARE = 0.54; // and of all rows of small maps
 const MAX_ROWS = 8; // of a long sentence
-const MAX_ACROSS = 6; // tokens of a map of which four stand side by side in front of a class
 const MAX_NAMED = 24; // rows and columns of a small map that stands beside others
 
 /** The legend of a figure: of strips, or of maps of a kind of attention. */
@@ -30,10 +30,17 @@ export function colourLegend(what: "strips" | Kind, run: Run) {
   return h("p", { class: `colours ${isStrips ? "strips" : "map"}` }, scale, masked);
 }
 
-export const strips = (view: LessonView, rows: Row[], label: string, explain?: (i: number) => void) =>
+/** @param explain called for a cell @param labels there is room for these, too */
+export const strips = (
+  view: LessonView,
+  rows: Row[],
+  label: string,
+  explain?: (i: number) => void,
+  labels: string[] = [],
+) =>
   fluidPicture((width) => {
     const choose = explain && ((_: string, i: number) => explain(i));
-    return vectorStrips(rows, { width, label, choose });
+    return vectorStrips(rows, { width, label, labels, choose });
   }, view.signal);
 
 /** A part of the input, a row a token: of a long sentence those around the word in question, and a link to all. */
@@ -52,6 +59,27 @@ export async function tokenStrips(view: LessonView, part: "embedding" | "input",
   return place;
 }
 
+/** What a query's scores are made of: its numbers, and under them those of the keys that a question offers. */
+export async function queryAndKeys(view: LessonView, kind: Kind, layer: number, query: number) {
+  const { head } = view;
+  const data = await fetchSublayer(kind, layer, view.run);
+  const offered = orderKeys(data.at("scores", head, query), { most: MAX_CHOICES }).shown.toSorted((a, b) => a - b);
+  const keys: Row[] = offered.map((key) => ({
+    label: keyName(data.keys, key),
+    side: data.to,
+    name: `k:${key}`,
+    values: data.at("k", head, key),
+  }));
+  const asks: Row = { label: data.queries[query], side: data.from, name: "q", values: data.at("q", head, query) };
+  const labels = [asks, ...keys].map(({ label = "" }) => label);
+  const titled = (title: string, rows: Row[]) => [h("h4", {}, title), strips(view, rows, title, undefined, labels)];
+  return [
+    titled(t("inside.query"), [asks]),
+    titled(t("inside.keys"), keys),
+    h("p", { class: "hint" }, t("lesson.evidence.scores")),
+  ];
+}
+
 export function tokenIds(side: Side, words: string[], ids: number[]) {
   const items = words.map((token, i) =>
     h("li", { "data-id": ids[i] }, chip("span", token, side), h("small", {}, ids[i])),
@@ -64,16 +92,18 @@ export const map = (view: LessonView, kind: Kind, layer: number, head: number, q
   mapPicture(view, kind, layer, head, query),
 ];
 
+/** The maps of all heads of a layer of the encoder; the first, twice as wide and high, names the words of all. */
 export function headMaps(view: LessonView) {
   const { heads, keys } = view.run.attention.encoder;
-  const columns = heads > MANY ? 6 : heads > FEW ? (keys.length > MAX_ACROSS ? 3 : 4) : 2; // in front of a class
-  const size = { maxCell: MAX_CELL[heads > FEW && !isPresenting() ? 0 : 1], rows: Math.ceil(heads / columns) };
-  const draw = keys.length > MAX_NAMED ? wordlessMap : mapPicture;
+  const columns = heads > (isPresenting() ? MANY : FEW) ? 6 : 4;
+  const rows = heads > 1 ? Math.ceil((heads + 3) / columns) : 2;
   const figures = Array.from({ length: heads }, (_, head) => {
+    const draw = head > 0 || keys.length > MAX_NAMED ? wordlessMap : mapPicture;
+    const size = { maxCell: MAX_CELL, rows: head > 0 ? rows : rows / 2 };
     const picture = draw(view, "encoder", view.layer, head, null, size);
     return h("figure", { "data-head": head }, picture, h("small", {}, t("head_n", { head: head + 1 })));
   });
-  return h("div", { class: heads > FEW ? "heads many" : "heads", style: `--columns: ${columns}` }, figures);
+  return h("div", { class: "heads", style: `--columns: ${columns}` }, figures);
 }
 
 /** @param small px a cell of a small one, and the rows of them in front of a class */

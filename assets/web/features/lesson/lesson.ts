@@ -108,7 +108,8 @@ async function draw(parts: Parts, element: HTMLElement) {
   arithmetic.hidden = true;
   if (content) {
     drawStop(parts, content);
-    drawQuestion(parts, content);
+    if (content.quiz.choices.length) drawQuestion(parts, content);
+    else drawUnasked(parts, content);
   } else {
     isNew.forget();
     offerQuestion("stop", null);
@@ -119,16 +120,21 @@ async function draw(parts: Parts, element: HTMLElement) {
 
 /** While a figure is veiled, the source words at the top do not show their weights either. */
 const hideAnswer = (figure: HTMLElement) =>
-  document.body.classList.toggle(GUESSING, isOpen(figure) && figure.classList.contains("veiled"));
+  document.body.classList.toggle(GUESSING, isOpen(figure) && figure.classList.contains("unsolved"));
 
-function drawStop({ stop, headline, text, figure, colours }: Parts, content: Content) {
-  const { wide, colours: what } = content.stop;
-  stop.classList.toggle("wide", Boolean(wide));
+function drawStop({ stop, headline, text, figure }: Parts, content: Content) {
+  stop.classList.toggle("wide", Boolean(content.stop.wide));
   setChildren(headline, content.headline);
   const more = content.text("more");
   setChildren(text, h("p", {}, content.text("text")), more && h("p", {}, more));
   setChildren(figure, content.asked);
-  setChildren(colours, what && colourLegend(what, content.run));
+}
+
+/** A stop that asks nothing. */
+function drawUnasked(parts: Parts, content: Content) {
+  drawFigure(parts, content, true);
+  parts.question.replaceChildren();
+  offerQuestion("stop", null);
 }
 
 async function fetchContent(name: StopName, view: LessonView) {
@@ -142,19 +148,20 @@ async function fetchContent(name: StopName, view: LessonView) {
   };
   const content = { name, stop, run: view.run, quiz, text };
   const caption = stop.captioned ? h("h4", {}, text("figure")) : null;
+  const evidence = stop.evidence && [h("h4", {}, text("figure")), await stop.evidence(view)];
   if ("draw" in stop) {
     const drawing = [caption, await stop.draw(view)];
     const answered = stop.answer ? [drawing, await stop.answer(view)] : drawing;
     const [formula, ...shapes] = stop.headline(view);
     const chain = shapes.map((each) => (typeof each === "string" ? each : shapeChain(each))).join(" → ");
-    return { ...content, headline: formulaRow(formula, chain), asked: drawing, answered };
+    return { ...content, headline: formulaRow(formula, chain), asked: evidence ?? drawing, answered };
   }
   const head = await encoderHead(view);
   const { stage, columns } = stop;
   const drawing = (columns?: string[]) => [caption, stageFigure(stage, { ...head, columns, fold: FOLD })];
-  const asked = drawing(columns?.asked);
-  const answered = columns?.answered ? drawing(columns.answered) : asked;
-  return { ...content, headline: stageHeadline(stage, head), asked, answered };
+  const usual = drawing(columns?.asked);
+  const answered = columns?.answered ? drawing(columns.answered) : usual;
+  return { ...content, headline: stageHeadline(stage, head), asked: evidence ?? usual, answered };
 }
 
 /** The question, and the figure, veiled while it would give the answer away. */
@@ -187,10 +194,16 @@ function drawQuestion(parts: Parts, content: Content) {
 }
 
 /** The figure of a stop, veiled while it would give the answer away. */
-function drawFigure({ figure, stop }: Parts, { stop: { hides }, asked, answered }: Content, isSolved: boolean) {
+function drawFigure({ figure, stop, colours }: Parts, content: Content, isSolved: boolean) {
+  const { run, asked, answered } = content;
+  const { hides, evidence, colours: what } = content.stop;
   if (isSolved && answered !== asked) setChildren(figure, answered);
   for (const each of figure.querySelectorAll("h4")) each.ariaLevel = "3"; // right under the title of the stop
-  const isVeiled = Boolean(hides) && !isSolved;
+  const isUnsolved = Boolean(hides) && !isSolved;
+  const isVeiled = isUnsolved && !evidence;
+  const shown = isUnsolved && evidence ? "strips" : what;
+  setChildren(colours, shown && colourLegend(shown, run));
+  figure.classList.toggle("unsolved", isUnsolved);
   figure.classList.toggle("hides", Boolean(hides));
   figure.inert = isVeiled;
   figure.classList.toggle("veiled", isVeiled);

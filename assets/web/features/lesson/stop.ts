@@ -13,8 +13,9 @@ import { word } from "../../ui/dom.ts";
 
 /**
  * A stop of the lesson. Its figure is a `stage` of a head, or drawn under a headline of its own: a formula and its
- * shapes. Until the question is answered a figure that would give the answer away is veiled (`hides`), or a table of
- * scores has fewer `columns`; with the answer come more `columns`, or what `answer` draws. A `wide` figure stands above
+ * shapes. Until the question is answered a figure that would give the answer away (`hides`) is veiled, or `evidence`
+ * stands in its place, from which the answer can be reasoned; or a table of scores has fewer `columns`. With the answer
+ * come more `columns`, or what `answer` draws. A `wide` figure stands above
  * the text, another beside it; `colours` says what those in it mean. A text is taken in the first of the `variants` that
  * the catalogue has it in.
  */
@@ -24,6 +25,7 @@ export type Stop = {
   colours?: "strips" | Kind;
   captioned?: boolean;
   variants?: (view: LessonView) => (string | false)[];
+  evidence?: (view: LessonView) => Promise<Child>;
   ask: (view: LessonView) => Quiz | Promise<Quiz>;
 } & (
   | { stage: Stage; columns?: { asked: string[]; answered?: string[] } }
@@ -92,6 +94,9 @@ const toRows = (values: Float32Array, width: number) =>
 
 // ---- questions ----
 
+/** Of a stop that asks nothing. */
+export const NO_QUESTION: Quiz = { choices: [], right: -1, places: {} };
+
 /** Values as choices in their order, each text once. @param wrong by the name of the text that says why */
 export function valueQuiz(
   stop: StopName,
@@ -119,7 +124,7 @@ export const orderedQuiz = (choices: Choice[], places: Places): Quiz => ({
 
 export const rounded = (value: number) => formatNumber(Math.round(value * 100) / 100);
 
-const MAX_CHOICES = 9; // as many as there are keys to choose by
+export const MAX_CHOICES = 9; // as many as there are keys to choose by
 
 /** Which word has the largest value? Of a long sentence, those with the largest are offered, in their order. */
 export function largestWordQuiz(

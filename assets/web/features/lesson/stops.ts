@@ -12,8 +12,10 @@ import { loop } from "./stops/loop.ts";
 import { masked } from "./stops/masked.ts";
 import { positions } from "./stops/positions.ts";
 import { qkv } from "./stops/qkv.ts";
+import { recap } from "./stops/recap.ts";
 import { residual } from "./stops/residual.ts";
 import { scores } from "./stops/scores.ts";
+import { since } from "./stops/since.ts";
 import { softmax } from "./stops/softmax.ts";
 import { stack } from "./stops/stack.ts";
 import { tokens } from "./stops/tokens.ts";
@@ -34,4 +36,6 @@ export const STOPS: Record<StopName, Stop> = {
   logits,
   loop,
   align,
+  recap,
+  since,
 };

@@ -63,7 +63,7 @@ function draw(overview: Overview) {
     measure(overview);
   }
   const { width, room, isUnfolded } = overview;
-  if (overview.isNewPicture(run, gold, width, room, isUnfolded)) drawPicture(overview);
+  if (overview.isNewPicture(run, gold, width, room, isUnfolded, isPresenting() && state.layer)) drawPicture(overview);
   const { picture } = overview;
   if (!picture) return;
   if (overview.isNewStep(picture, step)) {
@@ -80,9 +80,9 @@ function drawPicture(overview: Overview) {
   const isWhole = isPresenting(); // the audience cannot scroll
   overview.picture = overviewPicture(
     state.run,
-    { width, room, isUnfolded, isWhole },
+    { width, room, isUnfolded, isWhole, open: state.layer },
     {
-      unfold: (stack) => unfold(overview, stack),
+      unfold: (stack, from, to) => unfold(overview, stack, from, to),
       follow: (token) => follow(overview, token),
       goTo: (step) => update({ step }),
     },
@@ -92,11 +92,12 @@ function drawPicture(overview: Overview) {
   overview.drawnStep = -1;
 }
 
-/** @param stack whose first hidden layer gets the focus */
-function unfold(overview: Overview, stack: Stack) {
-  overview.isUnfolded = true;
-  update({});
-  const opened = overview.figure.querySelector(`[data-layer="${stack} 2"] [role=button]`);
+/** Of a stack, the first of the hidden layers gets the focus; a class sees the one that is next to the open one. */
+function unfold(overview: Overview, stack: Stack, from: number, to: number) {
+  const layer = isPresenting() && from < state.layer ? to : from;
+  overview.isUnfolded ||= !isPresenting();
+  update(isPresenting() ? { layer } : {});
+  const opened = overview.figure.querySelector(`[data-layer="${stack} ${layer}"] [role=button]`);
   (opened as SVGElement | null)?.focus({ preventScroll: true });
 }
 
@@ -170,7 +171,7 @@ function describeToken({ side, at }: Token) {
 
 function isFolded({ layer }: { layer: number }) {
   return KINDS.some((kind) => {
-    const folded = foldedLayers(state.run.attention[kind].layers, false);
-    return folded && layer >= folded.from && layer <= folded.to;
+    const folded = foldedLayers(state.run.attention[kind].layers, {});
+    return folded.some(({ from, to }) => layer >= from && layer <= to);
   });
 }

@@ -37,10 +37,10 @@ const SIDES = ["source", "target"] as Side[];
 const tokensOf = (run: Run, side: Side) => (side === "source" ? run.source : run.decoder_input);
 
 /** `room`: px of height, kept to if `isWhole` */
-type Frame = Pick<Sizes, "width" | "room" | "isUnfolded"> & { isWhole: boolean };
+type Frame = Pick<Sizes, "width" | "room" | "isUnfolded"> & { isWhole: boolean; open: number };
 /** `follow` is called for a token that is pointed at or has the focus, and with null after it. */
 type Reactions = {
-  unfold: (stack: Stack) => void;
+  unfold: (stack: Stack, from: number, to: number) => void;
   follow: (token: Token | null) => void;
   goTo: (step: number) => void;
 };
@@ -192,10 +192,10 @@ function drawColumn(
   layout: Layout,
   captions: Record<Kind, string>,
   chips: SVGElement[],
-  unfold: (stack: Stack) => void,
+  unfold: (stack: Stack, from: number, to: number) => void,
 ) {
   const { type } = layout;
-  const { title, input, layers, fold } = layout[stack];
+  const { title, input, layers, folds } = layout[stack];
   const isBare = !run.model.positions || findChange({ do: "positions", stack, how: "removed" }, run.changes);
   const name = t(isBare ? "overview.input_bare" : "overview.input");
   return [
@@ -203,7 +203,7 @@ function drawColumn(
     svg("g", { role: "group", "aria-label": t(`overview.tokens.${stack}`) }, chips),
     control({ what: "positions", stack }, input, run, name, type, layout.name),
     ...layers.map((layer) => drawLayer(stack, layer, run, captions, layout)),
-    ...(fold ? [foldButton(stack, fold, () => unfold(stack), type)] : []),
+    ...folds.map((fold) => foldButton(stack, fold, () => unfold(stack, fold.from, fold.to), type)),
   ];
 }
 
@@ -251,10 +251,15 @@ function silenced(part: SVGElement, { x, y, width, height }: Box) {
   return part;
 }
 
-function foldButton(stack: Stack, { from, to, box }: NonNullable<Column["fold"]>, act: () => void, type: number) {
-  const name = t(`overview.folded.${stack}`, { from: from + 1, to: to + 1 });
+type Fold = { from: number; to: number; box: Box };
+
+function foldButton(stack: Stack, { from, to, box }: Fold, act: () => void, type: number) {
+  const layers = { from: from + 1, to: to + 1 };
+  const isOne = from === to;
+  const name = isOne ? placeName({ what: "layer", stack, layer: from }) : t(`overview.folded.${stack}`, layers);
   const element = pressed(box, 5 * type, act, { class: "part folded", "aria-label": name });
-  element.append(label(middleOf(box), 12 * type, t("overview.folded", { from: from + 1, to: to + 1 })));
+  const text = isOne ? t("layer_n", { layer: from + 1 }) : t("overview.folded", layers);
+  element.append(label(middleOf(box), 12 * type, text));
   return element;
 }
 
@@ -421,8 +426,10 @@ const sublayersOf = ({ encoder, decoder }: Layout) =>
     layers.flatMap(({ layer, attention }) => attention.map((each) => ({ layer, ...each }))),
   );
 
+/** Where a head stands, or what its layer is folded into. */
 const headBox = (layout: Layout, kind: Kind, layer: number, head: number) =>
-  sublayersOf(layout).find((each) => each.kind === kind && each.layer === layer)?.heads[head];
+  sublayersOf(layout).find((each) => each.kind === kind && each.layer === layer)?.heads[head] ??
+  layout[kind === "encoder" ? "encoder" : "decoder"].folds.find(({ from, to }) => from <= layer && layer <= to)?.box;
 
 /** One path for each sublayer and mark, over all of its heads. */
 function rowMarks(layout: Layout) {

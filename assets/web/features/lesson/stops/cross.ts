@@ -1,7 +1,7 @@
 import { formatPercent } from "../../../state/i18n.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";
-import { map } from "../figures.ts";
+import { map, queryAndKeys } from "../figures.ts";
 import { highestCrossStep, largestWordQuiz, type Stop } from "../stop.ts";
 
 export const cross: Stop = {
@@ -11,6 +11,7 @@ export const cross: Stop = {
     "softmax(Q_dec K_enc^T ÷ √d_k) V_enc",
     [1, run.model.heads, run.output.length, run.source.length],
   ],
+  evidence: (view) => queryAndKeys(view, "cross", view.decoderLayer, highestCrossStep(view)),
   draw: (view) => map(view, "cross", view.decoderLayer, view.head, highestCrossStep(view)),
   ask(view) {
     const { run, decoderLayer: layer, head } = view;

@@ -1,4 +1,3 @@
-import type { ForcedRow } from "#schema";
 import { comparisonTable } from "../../../charts/comparison-table.ts";
 import { formatPercent, t } from "../../../state/i18n.ts";
 import { askAboutRun } from "../../../state/server-cache.ts";
@@ -14,11 +13,8 @@ export const loop: Stop = {
     return comparison.mistake === null ? null : scrollBox(comparisonTable(comparison, false));
   },
   async ask(view) {
-    const { teacher, free, mistake } = await divergingRun(view);
+    const { teacher, free, mistake, recovered: outcome } = await divergingRun(view);
     if (mistake === null) return orderedQuiz([{ text: "" }], { forced: "" });
-    const isRight = (steps: ForcedRow[]) =>
-      steps.length === teacher.length && steps.slice(mistake + 1).every(({ output, wanted }) => output === wanted);
-    const outcome = { teacher: isRight(teacher), free: isRight(free) };
     const places = {
       step: mistake + 1,
       forced: word(free[mistake].output, "target"),

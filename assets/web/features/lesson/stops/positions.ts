@@ -6,9 +6,9 @@ import { h } from "../../../ui/dom.ts";
 import { commonDigits, sum } from "../../../ui/numbers.ts";
 import { strips, tokenStrips } from "../figures.ts";
 
-const MIN_FAR = 5; // positions, at least, to tell near from far
-
 import { encoderInput, orderedQuiz, type Stop } from "../stop.ts";
+
+const MIN_FAR = 5; // positions, at least, to tell near from far
 
 export const positions: Stop = {
   wide: true,
@@ -40,7 +40,7 @@ export const positions: Stop = {
     if (!view.run.model.positions) return null;
     const { positions } = await encoderInput(view);
     const compared = new Set([0, 1, Math.max(MIN_FAR, positions.length) - 1]);
-    const rows = positions.map((values, i) => ({ label: t("lesson.positions.pattern", { n: i + 1 }), values }));
+    const rows = positions.map((values, i) => ({ label: t("lesson.positions.pattern", { n: i }), values }));
     const title = t("lesson.positions.patterns");
     const shown = rows.filter((_, i) => compared.has(i)); // a short sentence may not have the last
     return [h("h4", {}, title), strips(view, shown, title)];
@@ -53,14 +53,20 @@ export const positions: Stop = {
     const length = Math.max(MIN_FAR, run.source.length);
     const question = { length, d_model: run.model.d_model };
     const { similarity } = await askOnce("positional_encoding", question);
-    const toFirst = decodeFloats(similarity); // of position 1 to position i
+    const toFirst = decodeFloats(similarity); // of position 0 to position i
     const [near, far] = [toFirst[1], toFirst[length - 1]];
-    const places = { ...usual, near: near.toFixed(2), far: far.toFixed(2), last: length };
+    const last = length - 1; // counted from 0, as in the formula
+    const isNear = near >= far; // few dimensions have few slow waves, and the fastest ones repeat
+    const pattern = isNear ? "lesson.positions.nearby" : "lesson.positions.repeats";
+    const places = { ...usual, near: near.toFixed(2), far: far.toFixed(2), last };
     const choice = (position: number, isRight: boolean) => ({
-      text: t("lesson.positions.pair", { a: 1, b: position }),
-      ...(isRight ? {} : { why: "lesson.positions.why.other_pair" }),
+      text: t("lesson.positions.pair", { a: 0, b: position }),
+      ...(isRight ? {} : { why: pattern }),
     });
-    return orderedQuiz([choice(length, far > near), choice(2, near >= far)], places);
+    return orderedQuiz([choice(last, !isNear), choice(1, isNear)], {
+      ...places,
+      pattern: t(pattern, { ...places, d_model: run.model.d_model }),
+    });
   },
 };
 

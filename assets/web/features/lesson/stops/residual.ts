@@ -1,6 +1,8 @@
 import { t } from "../../../state/i18n.ts";
-import { fixed, norm } from "../../../ui/numbers.ts";
-import { encoderHead, orderedQuiz, type Stop } from "../stop.ts";
+import { h } from "../../../ui/dom.ts";
+import { dot, fixed, norm } from "../../../ui/numbers.ts";
+import { strips } from "../figures.ts";
+import { encoderHead, type LessonView, orderedQuiz, type Stop } from "../stop.ts";
 
 export const residual: Stop = {
   hides: true,
@@ -9,14 +11,38 @@ export const residual: Stop = {
   colours: "strips",
   stage: "residual",
   variants: ({ run }) => [run.model.norm_first && "first"],
+  async evidence(view) {
+    const addends = Object.entries(await streamAndChange(view));
+    const rows = addends.map(([name, values]) => ({ label: t(`inside.row.${name}`), values }));
+    return [
+      strips(view, rows, t("lesson.residual.figure", view.places)),
+      h("p", { class: "hint" }, t("lesson.evidence.residual")),
+    ];
+  },
   async ask(view) {
-    const { data, query } = await encoderHead(view);
-    const [own, change] = ["residual", "output"].map((name) => norm(data.at(name, query)));
-    const places = { ...view.places, own: fixed(own, 2), change: fixed(change, 2) };
-    const choice = (name: "own" | "change", isRight: boolean) => ({
-      text: t(`lesson.residual.${name}`),
-      ...(isRight ? {} : { why: "lesson.residual.why" }),
-    });
-    return orderedQuiz([choice("own", own >= change), choice("change", own < change)], places);
+    const { residual, output } = await streamAndChange(view);
+    const [own, change] = [residual, output].map(norm);
+    const total = norm(residual.map((value, i) => value + output[i]));
+    const angle = (Math.acos(dot(residual, output) / (own * change)) * 180) / Math.PI;
+    const places = {
+      ...view.places,
+      own: fixed(own, 2),
+      change: fixed(change, 2),
+      both: fixed(own + change, 2),
+      total: fixed(total, 2),
+      angle: fixed(angle, 0),
+    };
+    const right = total < own ? "shorter" : "longer";
+    const choices = ["shorter", "longer", "together"].map((name) => ({
+      text: t(`lesson.residual.${name}`, places),
+      ...(name === right ? {} : { why: `lesson.residual.why.${name}` }),
+    }));
+    return orderedQuiz(choices, places);
   },
 };
+
+/** What is added up: the stream of the chosen word before attention, and what attention adds. */
+async function streamAndChange(view: LessonView) {
+  const { data, query } = await encoderHead(view);
+  return { residual: data.at("residual", query), output: data.at("output", query) };
+}

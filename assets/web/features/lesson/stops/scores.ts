@@ -2,6 +2,7 @@ import { t } from "../../../state/i18n.ts";
 import { argmax } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";
 import { fixed } from "../../../ui/numbers.ts";
+import { queryAndKeys } from "../figures.ts";
 import { encoderHead, largestWordQuiz, type Stop } from "../stop.ts";
 
 export const scores: Stop = {
@@ -9,6 +10,7 @@ export const scores: Stop = {
   captioned: true,
   stage: "scores",
   columns: { asked: ["dot", "scaled"] },
+  evidence: (view) => queryAndKeys(view, "encoder", view.layer, view.query),
   async ask(view) {
     const { data, head, query } = await encoderHead(view);
     const row = data.at("scores", head, query);
