@@ -29,14 +29,14 @@ export function liveCard(signal: AbortSignal) {
 
   function draw() {
     const { phase, message, keeps, smoothing } = training;
-    if (phase === "idle") return;
+    const isIdle = phase === "idle";
     setContent(title, describeStatus());
     const why = message ? formatMessage(message) : t("train.broken");
     showContent(trouble, phase === "failed" ? why : null);
     const isWaiting = phase === "waiting";
     showContent(queue, isWaiting ? describeWaiting(training) : null);
-    for (const each of [curves, now, outcome]) each.hidden = isWaiting;
-    if (isWaiting) return;
+    for (const each of [curves, now, outcome]) each.hidden = isWaiting || isIdle;
+    if (isWaiting || isIdle) return;
     const label = describeCurves();
     drawCurves(loss, accuracy, label);
     setContent(now, describeOutput());

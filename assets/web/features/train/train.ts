@@ -78,7 +78,7 @@ export function mount({ element, signal }: View) {
   }
   function drawTraining() {
     picture.arrange();
-    live.element.hidden = training.phase === "idle";
+    whole.classList.toggle("trained", training.phase !== "idle");
     for (const each of [corpus.element, forms.element, data.element]) each.disabled = isTraining();
     live.draw();
     replay.draw();
