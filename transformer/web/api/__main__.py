@@ -35,7 +35,7 @@ def _names(of: Any) -> Iterator[str]:
             return
     of = get_args(of)[0] if hasattr(of, "__metadata__") else of
     if get_origin(of) is dict:
-        yield " and ".join(get_args(get_args(of)[0]))
+        yield " and ".join(get_args(get_args(of)[0])) or get_args(of)[1].__name__
     elif get_args(of):
         for each in get_args(of):
             yield from _names(each)
