@@ -189,6 +189,10 @@ def test_a_stopped_training_leaves_a_model_that_outlasts_a_reload_and_is_removed
     expect(page.locator("#train-stop")).to_be_visible()
     page.locator("#language").select_option("zh-Hans")  # and nothing is lost
     expect(page.locator("#train-live .now-says .chip").first).to_be_visible(timeout=TRAINED)
+    expect(page.locator("#train-data .built")).to_be_hidden()  # has been read by then
+    page.set_viewport_size({"width": 1440, "height": 900})
+    for part in ("#train-data h2 >> nth=0", "#train-d_model", "#train-stop", "#train-live .figure >> nth=0"):
+        expect(page.locator(part)).to_be_in_viewport()
     page.locator("#language").select_option("en")
     page.locator("#train-stop").click()
     finished(page)
