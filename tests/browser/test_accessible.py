@@ -121,7 +121,7 @@ BUG = {"tab": "break", "part": "mistakes"}
 WHAT_IF = {"tab": "break", "part": "whatif"}
 DECODING = {"tab": "break", "part": "decoding"}
 PRESENTED = "tab=lesson&stop=3&present=yes"  # the address that a walk begins at
-STOP = '#lesson:has(#stop-title:text-matches("(^|[^0-9]){} (of|/) 14")) .choice:enabled'
+STOP = '#lesson:has(#stop-title:text-matches("(^|[^0-9]){} (of|/) 16")) .choice:enabled'
 
 # name, what the store is told, what is there then, what is done then
 Place = tuple[str, dict[str, Any], str, Doing]
@@ -135,11 +135,11 @@ PLACES: list[Place] = [
     ),
     ("translate", {"tab": "translate"}, "#story .bars li", nothing),
     ("translate, one head", {"averaged": False}, "#story .bars li", nothing),
+    ("pictures", {}, "#pictures", clicking("#pictures summary")),
     ("the device", {}, "#menu", choosing("#device summary")),
     ("the checks", {}, "#menu", choosing("#checks summary")),
     ("take home", {}, "#menu", choosing("#downloads summary")),
     ("share", {}, "#menu", choosing("#share")),
-    ("pictures", {}, "#pictures", clicking("#pictures summary")),
     ("the messages", {}, "#sentence", messages),
     ("the word list", {}, ".examples", word_list),
     *(

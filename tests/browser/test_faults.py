@@ -89,6 +89,25 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Space]:
     server.end()
 
 
+def test_a_checkpoint_that_was_spoilt_before_it_is_chosen(server: Space) -> None:
+    """How it may be spoilt: tests/storage/test_checkpoint.py."""
+    path = server.checkpoints / "classroom" / "model.safetensors"
+    whole = path.read_bytes()
+    os.truncate(path, len(whole) // 2)
+    try:
+        answer = server.translate("Das Kind schläft", "classroom")
+        assert answer.status_code == 500
+        assert answer.json()["error"] == str(Message("error.model_broken", {"name": "classroom"}))
+        asked = {"checkpoint": "classroom", "sentence": COLA, "or_example": True}
+        shown = server.ask(ask("choose a model", "translate", "me", **asked)).json()
+        assert (shown.get("run"), shown["error"]["key"]) == (None, "error.model_broken")
+        assert server.translate(COLA, "toy").status_code == 200
+        assert get(server.url).status_code == 200
+    finally:
+        path.write_bytes(whole)
+    assert server.translate("Das Kind schläft", "classroom").status_code == 200
+
+
 def test_it_works_in_another_sites_frame_without_storage(server: Space, browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text(f'<iframe src="{server.url}" width="1200" height="900"></iframe>')
     site = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(tmp_path)))
@@ -105,7 +124,7 @@ def test_it_works_in_another_sites_frame_without_storage(server: Space, browser:
     page.on("request", lambda request: asked.append(urlsplit(request.url)))
     page.goto(f"http://localhost:{site.server_port}/")
     frame = page.frame_locator("iframe")
-    words = frame.get_by_role("group", name=t("run.target")).get_by_role("button")
+    words = frame.get_by_role("listbox", name=t("run.target")).get_by_role("option")
     words.first.wait_for()
     frame.get_by_role("textbox", name=t("sentence.label")).fill(COLA)
     frame.get_by_role("button", name=t("sentence.translate"), exact=True).click()
@@ -114,7 +133,7 @@ def test_it_works_in_another_sites_frame_without_storage(server: Space, browser:
     for tab in ("attention", "positions", "inside", "train", "break", "lesson"):
         frame.get_by_role("tab", name=t(f"tab.{tab}"), exact=True).click()
         expect(frame.locator("[role=tabpanel] .view:visible").first).not_to_be_empty()
-    frame.get_by_role("button", name=t("share"), exact=True).click()
+    in_menu(frame, "#share")
     link = re.compile("^https://someone-attention-bitte.hf.space/.*tab=lesson")
     expect(frame.get_by_label(t("share.link"))).to_have_value(link)
     page.close()
@@ -167,22 +186,3 @@ def test_a_model_in_use_goes_on_whatever_becomes_of_its_files(server: Space, toy
     file.unlink()
     answers("cola ich")
     file.write_bytes(whole)
-
-
-def test_a_checkpoint_that_was_spoilt_before_it_is_chosen(server: Space) -> None:
-    """How it may be spoilt: tests/storage/test_checkpoint.py."""
-    path = server.checkpoints / "classroom" / "model.safetensors"
-    whole = path.read_bytes()
-    os.truncate(path, len(whole) // 2)
-    try:
-        answer = server.translate("Das Kind schläft", "classroom")
-        assert answer.status_code == 500
-        assert answer.json()["error"] == str(Message("error.model_broken", {"name": "classroom"}))
-        asked = {"checkpoint": "classroom", "sentence": COLA, "or_example": True}
-        shown = server.ask(ask("choose a model", "translate", "me", **asked)).json()
-        assert (shown.get("run"), shown["error"]["key"]) == (None, "error.model_broken")
-        assert server.translate(COLA, "toy").status_code == 200
-        assert get(server.url).status_code == 200
-    finally:
-        path.write_bytes(whole)
-    assert server.translate("Das Kind schläft", "classroom").status_code == 200

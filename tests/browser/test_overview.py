@@ -86,7 +86,8 @@ def test_what_is_drawn_is_the_run_and_follows_step_and_word(shared: Visit, overv
     expect(page.locator("#overview .return")).to_be_hidden()
 
     with page.expect_download() as download:
-        page.locator("#overview").get_by_role("button", name="SVG").click()
+        page.locator("#pictures summary").click()
+        page.get_by_role("button", name="SVG").click()
     saved = download.value.path().read_text("utf-8")
     assert re.search(r'<image [^>]*href="data:image/png;base64,', saved)
     assert all(f">{token}<" in saved for token in run.source)

@@ -106,7 +106,7 @@ def test_a_real_model_is_offered_fetched_once_for_two_and_found_by_its_link(
 
 def test_words_and_pieces_on_every_view(screen: Visit) -> None:
     page = screen.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=translate&step=1")
-    source, note = page.locator("#top .run .chip.source"), page.locator(".under .note")
+    source, note = page.locator("#top .run .chip.source"), page.locator("#top .note")
     expect(source.first).to_contain_text("▁")
     page.locator("#story .bars li").first.wait_for()
     pieces = [text.strip() for text in source.all_inner_texts()]
@@ -136,7 +136,7 @@ def test_an_alignment_is_drawn_and_every_head_is_measured(screen: Visit) -> None
     page = screen.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=lesson&stop=15")
     grid, verdict = page.locator(".alignment-grid"), page.locator(".alignment .say")
     expect(verdict).to_have_text(t("lesson.align.nothing"))
-    expect(page.locator(".stops button")).to_have_count(15)
+    expect(page.locator(".stops button")).to_have_count(17)
     expect(page.locator(".alignment .score")).to_have_count(2 * 3 * 8)
     grid.locator("td[data-row]").first.click()
     for key in ("ArrowRight", "Space"):

@@ -74,6 +74,7 @@ def test_every_starter_changes_words_in_view_of_what_was_pressed(shared: Visit, 
     expect(say).to_have_text(matching("whatif.say_original"))
     for i in range(starters.count()):
         page = go(shared, checkpoint)
+        shared.settle()  # the chips of this sentence have come
         starters.nth(i).click()
         expect(say).to_have_text(matching("whatif.say_other"))
         pressed = page.locator(".starters [aria-pressed=true]")

@@ -124,6 +124,7 @@ const hideAnswer = (figure: HTMLElement) =>
 
 function drawStop({ stop, headline, text, figure }: Parts, content: Content) {
   stop.classList.toggle("wide", Boolean(content.stop.wide));
+  stop.dataset.name = content.name;
   setChildren(headline, content.headline);
   const more = content.text("more");
   setChildren(text, h("p", {}, content.text("text")), more && h("p", {}, more));

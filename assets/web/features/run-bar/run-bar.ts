@@ -70,7 +70,8 @@ const sentenceBox = (before: HTMLInputElement | null) => {
   return h("input", { placeholder: label, "aria-label": label, value, autocomplete: "off", spellcheck: "false" });
 };
 
-const TARGET = { class: "tokens", id: "translation", role: "group", "aria-live": "polite" };
+// The arrow keys lead along it: see steps.ts.
+const TARGET = { class: "tokens", id: "translation", role: "listbox", tabindex: 0, "aria-live": "polite" };
 
 const build = (signal: AbortSignal) => ({
   run: h("div", { class: "run" }),
@@ -128,7 +129,9 @@ function draw(parts: Parts) {
   }
   for (const [i, token] of [...target.children].entries()) {
     const current = i === step ? "step" : "false";
-    if (token.ariaCurrent !== current) token.ariaCurrent = current;
+    if (token.ariaCurrent === current) continue;
+    token.ariaCurrent = current;
+    token.ariaSelected = String(i === step);
   }
   const strongest = argmax(weights);
   if (parts.isNewSight(run, step, strongest, isPresenting()))
@@ -185,7 +188,7 @@ function drawRun({ source, target, note, legend, padding, changed, compare, isRe
     const { probability } = run.steps[step];
     const title = t("run.chip", { step: step + 1, share: formatPercent(probability) });
     const onclick = () => update({ step });
-    return [chip("span", token, "target", { title, style: `--share: ${probability}`, onclick }), " "];
+    return [chip("span", token, "target", { role: "option", title, style: `--share: ${probability}`, onclick }), " "];
   });
   setChildren(target, output);
   note.replaceChildren(...describeRun(run));
