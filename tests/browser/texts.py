@@ -16,7 +16,7 @@ STRAYS = r"""() => {
     const { tokens, names, outputs } = window.known;
     const [words, usual, either] = [new Set(tokens), new Set(names), new Set(outputs)];
     const own = "#language option, .word, .chip, .formula, svg .label.source, svg .label.target, dt, dd, .token-ids, " +
-        "#sentence input, #sentence textarea, .share input, .example-list button"; // whole sentences, shortened
+        "#sentence input, #sentence textarea, .share input, .example-list button, .saves span"; // sentences, files
     // Where tokens of either language stand among other text.
     const spoken = ".choice, .tip, .lines, .strips, .ytick, .figure, .overview, #setting-mistake, .target select, " +
         "#whatif select";
