@@ -115,7 +115,14 @@ export function settingRow(name: string, make: Field, change: (value: any) => vo
   const problem = h("p", { class: "problem", id: `${id}-problem`, hidden: true });
   const title = h(input ? "label" : "span", { class: "name", for: input && id }, label);
   const about = h("p", { class: "about", id: `${id}-about` }, t(`train.set.${name}.about`));
-  const element = h("div", { class: "setting", title: about.textContent, "data-field": name }, title, control.element, about, problem);
+  const element = h(
+    "div",
+    { class: "setting", title: about.textContent, "data-field": name },
+    title,
+    control.element,
+    about,
+    problem,
+  );
   return {
     name,
     element,
