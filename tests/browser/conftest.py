@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Dialog, Locator, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, Dialog, FrameLocator, Locator, Page, Request, expect, sync_playwright
 
 from transformer import Translation, Translator
 from transformer.inference.interventions import Interventions
@@ -293,7 +293,7 @@ class Visit:
 APP = "import(performance.getEntriesByType('resource').find(({ name }) => name.includes('/dist/app.js')).name)"
 
 
-def in_menu(page: Page, entry: str) -> None:
+def in_menu(page: Page | FrameLocator, entry: str) -> None:
     """Click an entry of the header's menu, by its selector."""
     if page.locator("#menu:not([open])").count():
         page.locator("#menu > summary").click()

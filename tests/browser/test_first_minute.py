@@ -65,8 +65,8 @@ def test_another_model_answers_where_the_toy_cannot_read_a_sentence(shared: Visi
 def test_the_run_stays_in_sight_where_a_tab_is_scrolled(shared: Visit) -> None:
     page = shared.go(tab="inside")
     shared.draw_stages()
-    for size in ({"width": 1280, "height": 720}, {"width": 390, "height": 844}):
-        page.set_viewport_size(size)
+    for width, height in ((1280, 720), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
         page.evaluate("scrollTo(0, 1500)")
         for word in (page.locator("#top .chip.source").first, shared.words.first):
             expect(word).to_be_in_viewport()

@@ -236,7 +236,7 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
     shared.tab("inside")
     expect(page.locator("#stage-scores .formula")).to_contain_text("τ=2")
     shared.draw_stages()
-    said = {"word": "i", "layer": 2, "head": 6, "n": 1}
+    said: dict[str, Any] = {"word": "i", "layer": 2, "head": 6, "n": 1}
     for stage, key in (
         ("values", "inside.values_ablated.about"),
         ("concat", "inside.concat.ablated"),
