@@ -220,7 +220,7 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
     """A silenced head, a temperature, a residual connection that is gone: in maps, formulas and words."""
     written = "ablate.cross.2.6*temperature.cross.2*drop_residual.decoder.2.2*drop_residual.decoder.2.3"
     page = go(shared, TOY, written, "translate", head=6, query=2, step=2, mean="no")
-    said = {"story": ".hint", "attention": ".say", "whatif": ".hint"}
+    said: dict[str, Any] = {"story": ".hint", "attention": ".say", "whatif": ".hint"}
     hints = [page.locator(f"#{view} {where}", has_text=t("ablation.shown")) for view, where in said.items()]
     expect(hints[0]).to_be_visible()
     page.locator("#story [value=mean]").click()
@@ -236,7 +236,7 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
     shared.tab("inside")
     expect(page.locator("#stage-scores .formula")).to_contain_text("τ=2")
     shared.draw_stages()
-    said: dict[str, Any] = {"word": "i", "layer": 2, "head": 6, "n": 1}
+    said = {"word": "i", "layer": 2, "head": 6, "n": 1}
     for stage, key in (
         ("values", "inside.values_ablated.about"),
         ("concat", "inside.concat.ablated"),
