@@ -148,8 +148,10 @@ def test_every_other_control_makes_its_change(shared: Visit) -> None:
     expect(group(page, "masks").get_by_role("button", name=t("panel.masks.cross"))).to_be_disabled()  # without padding
     group(page, "temperature").locator("select").select_option("cross")
     group(page, "temperature").locator("input").fill("7")
+    expect(chips(page)).to_have_count(2)
     positions = group(page, "positions")
     positions.locator(".segmented").first.get_by_role("button", name=t("panel.positions.shuffled")).click()
+    expect(chips(page)).to_have_count(3)
     positions.get_by_role("button", name=t("panel.positions.again")).click()
     group(page, "words").locator("select").nth(0).select_option("5")
     group(page, "words").locator("select").nth(1).select_option("hund")
@@ -288,6 +290,8 @@ def test_what_is_not_so_in_the_modified_run_is_not_said_of_it(shared: Visit) -> 
 
 
 def test_the_lesson_keeps_to_the_original_run(shared: Visit) -> None:
+    shared.choose_model(CLASSROOM)
+    shared.choose_model(TOY)  # by its example, whose word to watch is another step
     longer = "temperature.all.3*swap_word.4.cola*positions.encoder.removed.0*ablate.cross.1.1*force_word.6.a"
     page = go(shared, TOY, longer, "lesson", step=8, stop=13)  # a step that the original run does not have
     expect(page.locator("#lesson")).to_contain_text(t("lesson.original"))

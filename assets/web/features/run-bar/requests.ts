@@ -145,7 +145,9 @@ function takeAnswer() {
   const { run, baseline, refused } = answer;
   if (refused?.key === "error.model_gone" && last.checkpoint && isOwn(last.checkpoint)) forgetModel(last.checkpoint);
   if (run && run !== tokenRun(state.run)) {
-    const example = run.changes.length ? null : exampleOf(run);
+    const { sentence, checkpoint } = state.run ?? {};
+    const isOther = run.sentence !== sentence || run.checkpoint !== checkpoint; // else its changes were undone
+    const example = isOther && !run.changes.length ? exampleOf(run) : null;
     showRun(run, baseline, example && plainText(example.watch));
   }
   return bar.complain(refused, last.sentence);
