@@ -1,7 +1,7 @@
 // Which models this visitor can ask: the shipped ones, real ones, and those trained here or brought as files.
 
 import { readSession, writeSession } from "./session.ts";
-import type { Model, OwnModel } from "./types.ts";
+import type { Model, OwnModel, RunRequest } from "./types.ts";
 
 const MODELS_KEY = "attention-bitte-models"; // of this tab, so that a reload finds them again
 const OWN = "own:"; // before a name in an address: the model's key is secret
@@ -14,6 +14,13 @@ let lost: string[] = [];
 export const models = (): Record<string, Model | OwnModel> => ({
   ...shipped,
   ...Object.fromEntries(own.map((each) => [each.checkpoint, each])),
+});
+
+/** A model's first example, as a run to ask for. */
+export const firstRun = (checkpoint: string): RunRequest => ({
+  checkpoint,
+  sentence: models()[checkpoint].examples[0].sentence,
+  changes: [],
 });
 
 /** This session's models, oldest first. */

@@ -1,7 +1,7 @@
 // The page's place as an address, and back. Whatever an address asks for that is not there falls back to the default.
 
 import type { Parameter } from "#schema";
-import { checkpointFromAddress, modelAddress, models } from "../api/models.ts";
+import { checkpointFromAddress, firstRun, modelAddress } from "../api/models.ts";
 import { schema } from "../api/schema.ts";
 import type { RunRequest, State } from "../api/types.ts";
 import { formatChanges, parseChanges } from "./changes.ts";
@@ -143,7 +143,7 @@ function parseRun(asked: URLSearchParams, wrong: string[]): RunRequest | null {
   }
   const changes = parseChanges(asked.get("changes") ?? "");
   if (!changes) wrong.push("changes");
-  if (asked.has("checkpoint") || changes?.length) sentence ??= models()[checkpoint].examples[0].sentence;
+  if (asked.has("checkpoint") || changes?.length) sentence ??= firstRun(checkpoint).sentence;
   return sentence === null ? null : { checkpoint, sentence, changes: changes ?? [] };
 }
 

@@ -5,6 +5,8 @@ import { models } from "../api/models.ts";
 import type { State } from "../api/types.ts";
 import { state, update } from "./state.ts";
 
+type WantedRun = { checkpoint: string; sentence: string; changes?: object[] };
+
 const RICHEST = "classroom"; // the model of which every kind is found
 
 /** The experiment of a name, such as "head" or "beam", and the model that shows it; null where none was found. */
@@ -23,7 +25,11 @@ export function openExperiment(
 ) {
   const { step, word, ...rest } = settings as any;
   const forcedMistake = word ? { step, word } : state.forcedMistake;
+  openRun({ checkpoint, sentence, changes }, place, { ...rest, forcedMistake, ...place });
+}
+
+/** Ask for a run, and go to a place at once. @param there where one is when the run has come */
+export function openRun(run: WantedRun, place: Partial<State>, there: Partial<State> = place) {
   update(place); // the place that is left keeps its run
-  const detail = { run: { checkpoint, sentence, changes }, place: { ...rest, forcedMistake, ...place } };
-  document.dispatchEvent(new CustomEvent("run:wanted", { detail }));
+  document.dispatchEvent(new CustomEvent("run:wanted", { detail: { run, place: there } }));
 }

@@ -38,7 +38,7 @@ const CHOICES = "#tabs [role=tab], header .popover > button, header select"; // 
 function foldAfterChoice(event: Event) {
   const chosen = closest(event, CHOICES);
   if (!chosen || !isPresenting() || isFolded || (event.type === "click") === chosen.matches("select")) return;
-  for (const each of document.querySelectorAll<HTMLDetailsElement>("header details[open]")) each.open = false;
+  closePopups();
   fold(true);
   document.getElementById("unfold")?.focus({ preventScroll: true });
 }

@@ -130,10 +130,10 @@ export function onResize(element: Element, draw: ResizeObserverCallback, signal:
   signal.addEventListener("abort", () => observer.disconnect());
 }
 
-/** A click elsewhere closes it. */
-export function closeOutside(details: HTMLDetailsElement, signal: AbortSignal) {
+/** A click elsewhere closes what is open in a place. */
+export function closeOutside(place: Element, signal: AbortSignal) {
   const close = ({ target }: Event) => {
-    if (!details.contains(target as Node)) details.open = false;
+    for (const each of place.querySelectorAll("details")) if (!each.contains(target as Node)) each.open = false;
   };
   document.addEventListener("click", close, { signal });
 }

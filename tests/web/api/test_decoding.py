@@ -146,6 +146,12 @@ def test_a_forced_mistake_is_found_that_free_running_does_not_recover_from(check
     assert [row["read"] for row in found["free"]] == ["S", *outputs[:-1]]
 
 
+def test_after_a_mistake_in_the_last_word_nothing_is_left_to_recover() -> None:
+    last = len(run("toy", BEER).output) - 1
+    found = asked(decoding.forced, "toy", sentence=BEER, mistake={"step": last, "word": "beer"})
+    assert found["recovered"]["teacher"]
+
+
 def test_a_run_that_recovers_from_every_mistake_shows_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decoding, "MAX_MISTAKES", 1)
     found = asked(

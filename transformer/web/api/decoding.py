@@ -340,9 +340,10 @@ def _rows(translation: Translation, output: list[Candidate], wanted: tuple[str, 
 
 
 def _recovered(rows: list[ForcedRow], wanted: tuple[str, ...], mistake: ForcedMistake | None) -> bool:
-    step = mistake.step if mistake else -1
-    rest = wanted[step + 1 :]
-    return tuple(row["output"] for row in rows[max(step, 0) :])[-len(rest) :] == rest
+    start = mistake.step if mistake else 0
+    rest = wanted[start + 1 if mistake else 0 :]
+    outputs = tuple(row["output"] for row in rows[start:])
+    return not rest or outputs[-len(rest) :] == rest
 
 
 def _right(rows: list[ForcedRow]) -> int:
@@ -359,7 +360,8 @@ def teacher_forcing(sentence: str, checkpoint: str = "toy", step: int | None = N
 
     Returns:
         teacher and free (rows of read, output, probability, wanted), right (rows of each that output what was wanted)
-        of how many, reference (whether the corpus has a translation; else the model's own is forced), mistake.
+        of how many, recovered (whether each outputs all that is wanted after the mistake), reference (whether the
+        corpus has a translation; else the model's own is forced), mistake.
     """
     mistake = None if step is None else ForcedMistake(step=step, word=word)
     return dict(forced(ForcedRequest(sentence=sentence, checkpoint=checkpoint, mistake=mistake)))

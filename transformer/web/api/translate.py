@@ -33,11 +33,10 @@ def translate(request: TranslateRequest) -> ShownRun:
     try:
         return show(checkpoint, request.sentence, changes)
     except SentenceError as error:
-        others = [name for name in CORPORA if name != checkpoint and checkpoint in CORPORA]
-        if request.or_other_model and (
-            reader := next((each for each in others if reads(each, request.sentence)), None)
-        ):
-            return show(reader, request.sentence)
+        if request.or_other_model and checkpoint in CORPORA:
+            for other in CORPORA:
+                if other != checkpoint and reads(other, request.sentence):
+                    return show(other, request.sentence)
         if not request.or_example:
             raise
         lasting = Interventions(tuple(each for each in changes.changes if not each.of_sentence))

@@ -40,7 +40,6 @@ import { followRoom, isFollowing, isNotesPage, setFollowing } from "./follow.ts"
 import { speakerNotes } from "./speaker-notes.ts";
 import { tally } from "./tally.ts";
 
-const OWN_ANSWERS = ".question :is(.choices, .show)"; // of a visitor who is alone
 const TIMERS = [0, 30, 60, 120]; // seconds; 0 for none
 
 const panel = {
@@ -129,8 +128,6 @@ function markPage() {
   for (const [i, chip] of [...document.querySelectorAll("#translation > *")].entries())
     chip.classList.toggle("unknown", i >= step);
   for (const each of document.querySelectorAll<HTMLElement>(".tab-panel")) each.inert = isVeiled;
-  // A class answers by its votes, and the teacher reveals.
-  for (const each of document.querySelectorAll<HTMLElement>(OWN_ANSWERS)) each.inert = marks["class-follows"];
 }
 
 const keyOf = ({ id }: ShownQuestion) => `${room.code} ${id}`;
@@ -326,10 +323,11 @@ function teacherKey(key: string) {
 
 function studentKey(key: string) {
   const pending = pendingQuestion();
-  if (!pending) return isFollowing() && /^[1-9r]$/.test(key); // would answer before the class has voted
+  const isAnswer = /^[1-9r]$/.test(key); // in the view, before the class has voted
+  if (!pending) return isFollowing() && isAnswer;
   const choice = Number(key) - 1;
   if (pending.state === "open" && choice in pending.choices) vote(choice);
-  return /^[1-9r]$/.test(key);
+  return isAnswer;
 }
 
 // ---- student

@@ -41,6 +41,7 @@ export function mount({ element, signal }: View) {
   const controls = [modelChoice(element, signal), languageChoice(), menu(signal)];
   const header = h("header", {}, title, h("div", { class: "header-controls" }, controls));
   element.replaceChildren(skipLink(), header);
+  closeOutside(element, signal);
   showAwaitedModel(element.closest(".contain") ?? document.body, signal); // where the stylesheet reaches
   followFrame(signal);
   listenForFrameKeys(signal);
@@ -88,7 +89,6 @@ function menu(signal: AbortSignal) {
     h("p", { class: "hint" }, nodes("header.paper", { paper })),
   ];
   element.append(h("div", { class: "popover" }, entries));
-  for (const each of [element, ...element.querySelectorAll("details")]) closeOutside(each, signal);
   return element;
 }
 

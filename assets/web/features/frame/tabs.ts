@@ -1,9 +1,10 @@
 // The bar of tabs, and the panel of the one that is open. Which one that is is part of the state.
 
-import { models } from "../../api/models.ts";
+import { firstRun, models } from "../../api/models.ts";
 import { schema } from "../../api/schema.ts";
 import type { View } from "../../api/types.ts";
 import { hereButton } from "../../charts/overview-mini.ts";
+import { openRun } from "../../state/experiments.ts";
 import { t } from "../../state/i18n.ts";
 import { plannedStops } from "../../state/lesson-plan.ts";
 import { lessonStops, state, subscribe, update } from "../../state/state.ts";
@@ -25,7 +26,8 @@ export function mount({ element, signal }: View) {
     tab?.click();
     return tab;
   });
-  element.replaceChildren(h("div", { class: "tab-bar" }, list, returnButton(), hereButton(), pictureMenu(signal)));
+  element.replaceChildren(h("div", { class: "tab-bar" }, list, returnButton(), hereButton(), pictureMenu()));
+  closeOutside(element, signal);
   const isNew = changeDetector();
   subscribe(list, () => isNew(state.tab) && open(list, tabs));
 }
@@ -37,10 +39,8 @@ let isLessonOpened = false;
 function openTab(tab: string) {
   if (tab !== "lesson" || isLessonOpened) return update({ tab });
   const place = { tab, stop: 0, stops: plannedStops(LESSON_MINUTES, state.run.model.pieces) };
-  update(place);
-  if (state.run.checkpoint !== "toy") return;
-  const run = { checkpoint: "classroom", sentence: models().classroom.examples[0].sentence, changes: [] };
-  document.dispatchEvent(new CustomEvent("run:wanted", { detail: { run, place } }));
+  if (state.run.checkpoint === "toy" && models().classroom) openRun(firstRun("classroom"), place);
+  else update(place);
 }
 
 function open(list: HTMLElement, tabs: HTMLButtonElement[]) {
@@ -60,7 +60,7 @@ function open(list: HTMLElement, tabs: HTMLButtonElement[]) {
 }
 
 /** The figures of the open tab, as files. */
-function pictureMenu(signal: AbortSignal) {
+function pictureMenu() {
   const list = h("div", { class: "popover" });
   const element = h("details", { class: "pill", id: "pictures" }, h("summary", {}, t("save")), list);
   const isNewTab = changeDetector();
@@ -71,7 +71,6 @@ function pictureMenu(signal: AbortSignal) {
     const rows = element.open ? pictureRows() : [];
     setChildren(list, rows.length ? rows : h("p", {}, t("save.none")));
   });
-  closeOutside(element, signal);
   return element;
 }
 

@@ -12,7 +12,8 @@ import { formatList, t } from "../../state/i18n.ts";
 import { showRun, state, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 
-type Answer = { run: Run | null; baseline: Run | null; refused: Message | null };
+/** `asked`: the model that the question was put to. */
+type Answer = { run: Run | null; baseline: Run | null; refused: Message | null; asked?: string };
 /** `fillsBox`: its sentence goes into the box; `place` is where its run is looked at. */
 type Manner = { isSurprise?: boolean; fillsBox?: boolean; place?: Partial<State> };
 type Bar = {
@@ -26,7 +27,7 @@ const OPENING_MS = 3000; // after which a run that a link asks for is no longer 
 
 let bar: Bar; // as it was mounted last
 let isOpened = false; // the address that the page was opened with has been followed
-const last = { example: null as Example | null, checkpoint: "", sentence: "", asked: "" }; // that were asked for
+const last = { example: null as Example | null, sentence: "" }; // that were asked for
 let pending: Partial<TranslateRequest> | null = null; // the question that is on its way
 let answer = opening.shown as unknown as Answer; // the latest
 /** While the page is on its way to what its address asks for. It is shown once what it complains of is. */
@@ -45,7 +46,7 @@ export const exampleOf = (run: Run) => (last.example?.sentence === run.sentence 
 
 /** The model that was asked, where it could not read the sentence and another one answered. */
 export const askedModel = (run: Run) =>
-  last.asked !== run.checkpoint && last.sentence === run.sentence && !isOwn(last.asked) ? last.asked : null;
+  answer.asked && answer.asked !== run.checkpoint && answer.run === tokenRun(run) ? answer.asked : null;
 
 /** A word as a model reads it. */
 export const plainText = (text: string) =>
@@ -72,7 +73,6 @@ async function ask(wanted: Partial<TranslateRequest>, { isSurprise, fillsBox, pl
   const typed = bar.box.value;
   pending = asked;
   last.sentence = asked.sentence;
-  last.asked = asked.checkpoint;
   if (asked.sentence && !showPlace) expectRun(asked as RunRequest); // where a link leads, the address is that link
   bar.showBusy(true);
   const given = await (isSurprise ? api.surprise(asked) : api.translate(asked)).catch((error) => ({
@@ -82,7 +82,7 @@ async function ask(wanted: Partial<TranslateRequest>, { isSurprise, fillsBox, pl
   }));
   if (pending !== asked) return; // a newer question was asked
   pending = null;
-  answer = given as Answer;
+  answer = { ...(given as Answer), asked: asked.checkpoint };
   if (answer.run && fillsBox && bar.box.value === typed)
     bar.box.value = answer.refused ? asked.sentence : answer.run.sentence; // what is being typed stays
   onAnswered(place);
@@ -104,11 +104,8 @@ function askChanges() {
   ask({ sentence: state.run.sentence, ...pending, changes: changes() });
 }
 
-export function askRun({ run, place }: { run: RunRequest; place: Partial<State> }) {
-  withModel(run.checkpoint, () => {
-    last.checkpoint = run.checkpoint;
-    ask({ ...run, or_example: true }, { fillsBox: true, place });
-  });
+function askRun({ run, place }: { run: RunRequest; place: Partial<State> }) {
+  withModel(run.checkpoint, () => ask({ ...run, or_example: true }, { fillsBox: true, place }));
 }
 
 /** Ask about a model, when the server has it. Until then, and where it cannot be had, the page keeps its run. */
@@ -122,7 +119,7 @@ const withModel = (checkpoint: string, ask: () => void, giveUp = () => {}) =>
 function chooseCheckpoint(checkpoint: string) {
   const isExample = models()[state.run.checkpoint]?.examples.some(({ sentence }) => sentence === bar.box.value);
   const [example] = models()[checkpoint].examples;
-  Object.assign(last, { example, checkpoint });
+  last.example = example;
   const sentence = isExample ? example.sentence : bar.box.value;
   // Another model's heads are other heads, so changes are not taken along.
   ask({ checkpoint, sentence, changes: [], or_example: true }, { fillsBox: isExample });
@@ -142,8 +139,8 @@ function onAnswered(place?: Partial<State>) {
 }
 
 function takeAnswer() {
-  const { run, baseline, refused } = answer;
-  if (refused?.key === "error.model_gone" && last.checkpoint && isOwn(last.checkpoint)) forgetModel(last.checkpoint);
+  const { run, baseline, refused, asked } = answer;
+  if (refused?.key === "error.model_gone" && asked && isOwn(asked)) forgetModel(asked);
   if (run && run !== tokenRun(state.run)) {
     const { sentence, checkpoint } = state.run ?? {};
     const isOther = run.sentence !== sentence || run.checkpoint !== checkpoint; // else its changes were undone

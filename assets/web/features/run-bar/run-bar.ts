@@ -1,10 +1,11 @@
 // The run at the top of the page: its tokens, its steps, its changes, and what to do about a sentence that was refused.
 
-import { isReal, modelName, models } from "../../api/models.ts";
+import { firstRun, isReal, modelName } from "../../api/models.ts";
 import type { Change, Message, Places, Run, View } from "../../api/types.ts";
 import { hereButton } from "../../charts/overview-mini.ts";
 import { isPresenting, updateAddressBar } from "../../state/address.ts";
 import { attendsAhead, hasNoEffect, requestChanges, undoChange } from "../../state/changes.ts";
+import { openRun } from "../../state/experiments.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { argmax, attentionRow, state, subscribe, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
@@ -15,7 +16,7 @@ import { button, changeDetector, link, onResize } from "../../ui/parts.ts";
 
 import { exampleBar } from "./examples.ts";
 import { isRefusal, refusalNotice } from "./refusal.ts";
-import { askedModel, askRun, askSentence, begin, exampleOf, plainText, serveRequests } from "./requests.ts";
+import { askedModel, askSentence, begin, exampleOf, plainText, serveRequests } from "./requests.ts";
 import { stepControls } from "./steps.ts";
 import { tokenUnit } from "./token-unit.ts";
 
@@ -98,11 +99,16 @@ const complaint =
   async (error: Message | null, sentence: string, wrongLink = "") => {
     parts.isRefused = isRefusal(error);
     parts.run.classList.toggle("stale", parts.isRefused);
-    parts.note.hidden = parts.isRefused || !parts.note.hasChildNodes();
-    parts.legend.hidden = !parts.note.hidden;
+    showNote(parts);
     if (parts.isRefused) fold(false); // what leads on is in view
     await parts.refusal.draw(error, sentence, wrongLink);
   };
+
+/** One line: what there is to note of the run, else what its special tokens mean. */
+function showNote({ note, legend, isRefused }: Parts) {
+  note.hidden = isRefused || !note.hasChildNodes();
+  legend.hidden = !note.hidden;
+}
 
 /** How the request queue stands; null for no wait. */
 function drawQueue({ queue }: Parts, news: { waiting: number; full?: boolean } | null) {
@@ -180,7 +186,8 @@ function fitTokens(target: HTMLElement) {
 }
 
 /** The parts that stay while the visitor steps through a run. */
-function drawRun({ source, target, note, legend, padding, changed, compare, isRefused }: Parts) {
+function drawRun(parts: Parts) {
+  const { source, target, note, padding, changed, compare } = parts;
   const { run, baseline } = state;
   padding.hidden = !run.source.includes("P");
   setChildren(source, ...run.source.map((token, i) => [sourceChip(token, run.typed[i]), " "]));
@@ -192,8 +199,7 @@ function drawRun({ source, target, note, legend, padding, changed, compare, isRe
   });
   setChildren(target, output);
   note.replaceChildren(...describeRun(run));
-  note.hidden = isRefused || !note.hasChildNodes();
-  legend.hidden = !note.hidden;
+  showNote(parts);
   const nothing = h("p", { class: "hint" }, t("changed.nothing"));
   replaceKeepingFocus(changed, baseline ? changeList(run, baseline, compare) : [nothing]);
 }
@@ -235,7 +241,7 @@ function describeRun(run: Run) {
   }
   const asked = askedModel(run);
   if (asked) {
-    const back = link(t("note.back_to", { name: modelName(asked) }), () => askRun(openingRun(asked)));
+    const back = link(t("note.back_to", { name: modelName(asked) }), () => openRun(firstRun(asked), {}));
     add("note.instead", { asked: modelName(asked), name: modelName(run.checkpoint) });
     notes.push([back]);
   }
@@ -252,12 +258,6 @@ function describeRun(run: Run) {
   else if (run.reference.held_out) add("note.held_out");
   return joinSentences(...notes);
 }
-
-/** A model's first example. */
-const openingRun = (checkpoint: string) => ({
-  run: { checkpoint, sentence: models()[checkpoint].examples[0].sentence, changes: [] },
-  place: {},
-});
 
 /** The contents of the folded line. */
 function frameControls() {

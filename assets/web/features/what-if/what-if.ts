@@ -16,7 +16,7 @@ import {
 import type { DrawnMap } from "../../charts/map-parts.ts";
 import { zoomControl } from "../../charts/map-zoom.ts";
 import { changes, editMask, findChange, isAblated, requestChanges } from "../../state/changes.ts";
-import { openExperiment } from "../../state/experiments.ts";
+import { openRun } from "../../state/experiments.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askOnce } from "../../state/server-cache.ts";
 import { argmax, baselineRun, KINDS, likelihood, SIDES, state, subscribe, update } from "../../state/state.ts";
@@ -348,9 +348,7 @@ function starterChip(name: string, { sentence, changes: wanted }: Starters[strin
   const places = { layer: layer + 1, head: head + 1, temperature, word: word(forced, "target") };
   const where = isHere ? [] : [" ", ...nodes("whatif.try.with", { sentence: word(sentence, "source") })];
   return toggle([...nodes(`whatif.try.${name}`, places), ...where], isPressed, () =>
-    isHere
-      ? requestChanges(isPressed ? [] : wanted)
-      : openExperiment({ checkpoint, sentence, changes: wanted as object[], settings: {} } as any, {}),
+    isHere ? requestChanges(isPressed ? [] : wanted) : openRun({ checkpoint, sentence, changes: wanted }, {}),
   );
 }
 
