@@ -89,7 +89,7 @@ def test_decoding_has_no_dropout_and_no_gradients_and_restores_the_mode(training
     assert greedy_batch(model, SRC, START, NEVER, 4) == greedy_batch(still, SRC, START, NEVER, 4)
     assert greedy_batch(model, SRC, START, NEVER, max_steps=0) == [[]]
     assert beam_search(model, SRC, START, END, 4, 3, 0.6) == beam_search(still, SRC, START, END, 4, 3, 0.6)
-    with pytest.raises(StopIteration):
+    with pytest.raises(RuntimeError):
         greedy_batch(model, SRC, START, NEVER, 4, probe=outputting())
     model.decoder.train()  # alone
     list(greedy_decode(model, SRC, START, NEVER, 4))

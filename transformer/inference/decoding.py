@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from torch import Tensor
 from ..network.config import validate_field_types
 from ..network.model import Transformer
 from ..network.probe import Probe
+from .engine import DecodingEngine, StepOutput
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +135,84 @@ def _drawer(seed: int) -> Callable[[Tensor], int]:
     return lambda distribution: int(torch.multinomial(distribution, 1, generator=generator))
 
 
+class Decoding(Protocol):
+    """The decoding of some sentences, a step at a time, by the network or by an engine."""
+
+    def step(self, tokens: Sequence[int]) -> StepOutput:
+        """Read the newest decoder input of each row."""
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Continue with these rows of one sentence, in this order. A row may occur twice."""
+
+
+def continued(
+    decoding: Decoding,
+    start_id: int,
+    end_id: int,
+    max_steps: int,
+    forced: Sequence[int | None] = (),
+    choose: Callable[[Tensor], int] = most_likely,
+) -> Iterator[Step]:
+    """Output one token after another; see `decode`."""
+    token = start_id
+    for t in range(max_steps):
+        out = decoding.step([token])
+        distribution = out.logits[0].softmax(dim=-1)
+        given = forced[t] if t < len(forced) else None
+        token = choose(distribution) if given is None else given
+        yield Step(
+            token=token,
+            probability=float(distribution[token]),
+            distribution=distribution,
+            self_attention=out.self_attention[:, 0],
+            cross_attention=out.cross_attention[:, 0],
+        )
+        if token == end_id:
+            return
+
+
+class NetworkDecoding:
+    """A Decoding that a probe can watch and change.
+
+    Args:
+        src: source ids, (B, S).
+        use_cache: False runs a full pass over the whole prefix at each step.
+        need_weights: False computes no maps, by PyTorch's fused attention, which rounds differently.
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        src: Tensor,
+        probe: Probe | None = None,
+        use_cache: bool = True,
+        need_weights: bool = True,
+    ) -> None:
+        self._model, self._probe, self._need_weights = model, probe, need_weights
+        self._modules = list(model.modules())
+        with evaluating(self._modules):
+            self._encoded = model.encode(src, need_weights=False, probe=probe)
+        self._cache = model.start_cache(len(src)) if use_cache else None
+        self._inputs = src[:, :0]
+
+    def step(self, tokens: Sequence[int]) -> StepOutput:
+        newest = self._inputs.new_tensor(tokens)[:, None]
+        if self._cache is None:
+            newest = self._inputs = torch.cat([self._inputs, newest], dim=1)
+        with evaluating(self._modules):  # entered at each step, so that the caller's code runs outside it
+            out = self._model.decode_step(
+                newest, self._encoded, self._cache, need_weights=self._need_weights, probe=self._probe
+            )
+        logits, none = out.logits[:, -1], out.logits.new_empty(0)
+        maps = (torch.stack(each)[..., -1, :] if each else none for each in (out.self_attention, out.cross_attention))
+        return StepOutput(logits, *maps)
+
+    def select(self, rows: Sequence[int]) -> None:
+        assert self._cache
+        self._cache.select(self._inputs.new_tensor(rows))
+        self._encoded = replace(self._encoded, memory=self._encoded.memory[:1].expand(len(rows), -1, -1))
+
+
 def decode(
     model: Transformer,
     src: Tensor,
@@ -165,55 +244,39 @@ def decode(
     """
     if src.size(0) != 1:
         raise ValueError(f"src holds {src.size(0)} sentences; decode takes 1, greedy_batch takes many")
-    modules = list(model.modules())
-    with evaluating(modules):
-        encoded, cache = model.encode(src, need_weights=False, probe=probe), model.start_cache()
-    unread = [start_id]
-    for t in range(max_steps):
-        with evaluating(modules):  # entered at each step, so that the caller's code runs outside it
-            cache = cache if use_cache else model.start_cache()
-            out = model.decode_step(src.new_tensor([unread]), encoded, cache, probe=probe)
-            assert out.self_attention is not None
-            assert out.cross_attention is not None
-            distribution = out.logits[0, -1].softmax(dim=-1)
-            given = forced[t] if t < len(forced) else None
-            token = choose(distribution) if given is None else given
-            step = Step(
-                token=token,
-                probability=float(distribution[token]),
-                distribution=distribution,
-                self_attention=torch.cat(out.self_attention)[:, :, -1],
-                cross_attention=torch.cat(out.cross_attention)[:, :, -1],
-            )
-        yield step
-        if token == end_id:
-            return
-        unread = [token] if use_cache else [*unread, token]
+    yield from continued(NetworkDecoding(model, src, probe, use_cache), start_id, end_id, max_steps, forced, choose)
 
 
 greedy_decode = decode  # which takes the most likely token at each step (§3.1), unless it is told otherwise
+
+
+def batch_steps(
+    decoding: Decoding, rows: int, start_id: int, end_id: int, max_steps: int
+) -> Iterator[tuple[list[int], StepOutput]]:
+    """Greedy decoding of many sentences: what each outputs at a step, until all have reached the end. Tokens after an
+    end mean nothing."""
+    tokens, ended = [start_id] * rows, [False] * rows
+    for _ in range(max_steps):
+        out = decoding.step(tokens)
+        tokens = out.logits.argmax(dim=-1).tolist()
+        yield tokens, out
+        ended = [before or token == end_id for before, token in zip(ended, tokens, strict=True)]
+        if all(ended):
+            return
+
+
+def until_end(tokens: Sequence[int], end_id: int) -> list[int]:
+    """E included where it was reached."""
+    return [*tokens[: tokens.index(end_id) + 1]] if end_id in tokens else [*tokens]
 
 
 def greedy_batch(
     model: Transformer, src: Tensor, start_id: int, end_id: int, max_steps: int, probe: Probe | None = None
 ) -> list[list[int]]:
     """Greedy decoding of many padded sources (B, S): output ids per sentence, E included where it was reached."""
-    with evaluating(model):
-        encoded = model.encode(src, need_weights=False, probe=probe)
-        cache = model.start_cache(src.size(0))
-        token = src.new_full((src.size(0), 1), start_id)
-        output, ended = [], torch.zeros_like(token, dtype=torch.bool)
-        for _ in range(max_steps):
-            logits = model.decode_step(token, encoded, cache, need_weights=False, probe=probe).logits
-            token = logits[:, -1:].argmax(dim=-1)  # tokens after the end are cut off below
-            output.append(token)
-            ended = ended | (token == end_id)
-            if ended.all():
-                break
-    if not output:
-        return [[] for _ in range(src.size(0))]
-    rows = torch.cat(output, dim=1).tolist()
-    return [row[: row.index(end_id) + 1] if end_id in row else row for row in rows]
+    decoding = NetworkDecoding(model, src, probe, need_weights=False)
+    steps = [tokens for tokens, _ in batch_steps(decoding, len(src), start_id, end_id, max_steps)]
+    return [until_end(row, end_id) for row in zip(*steps, strict=True)] or [[] for _ in src]
 
 
 Token = TypeVar("Token", int, str)
@@ -337,7 +400,7 @@ class _Tree:
 
 
 def beam_search(
-    model: Transformer,
+    model: Transformer | DecodingEngine,
     src: Tensor,
     start_id: int,
     end_id: int,
@@ -375,19 +438,15 @@ def beam_search(
         if value < 1:
             raise ValueError(f"{name} ({value}) is below 1")
     tree, leaves = _Tree(end_id, width, alpha, penalty), penalty == "length"
-    with evaluating(model):
-        encoded, cache = model.encode(src, need_weights=False), model.start_cache()
-        unread = [start_id]
-        for t in range(max_steps):
-            sources = replace(encoded, memory=encoded.memory.expand(len(unread), -1, -1))
-            # With weights, because the fused kernel rounds differently from the pass of greedy decoding.
-            logits = model.decode_step(src.new_tensor(unread)[:, None], sources, cache).logits[:, -1]
-            rows, unread = tree.grow(logits, refills=leaves and (forces_end or t + 1 < max_steps))
-            if leaves and tree.is_settled():
-                return tree.best(tree.finished)
-            if not unread:
-                break
-            cache.select(src.new_tensor(rows))
+    decoding = model.start(src, max_steps) if isinstance(model, DecodingEngine) else NetworkDecoding(model, src)
+    unread = [start_id]
+    for t in range(max_steps):
+        rows, unread = tree.grow(decoding.step(unread).logits, refills=leaves and (forces_end or t + 1 < max_steps))
+        if leaves and tree.is_settled():
+            return tree.best(tree.finished)
+        if not unread:
+            break
+        decoding.select(rows)
     if leaves and forces_end:
         tree.end_all()
     return tree.best([*tree.finished, *tree.live] if leaves else tree.finished or tree.live)

@@ -23,14 +23,27 @@ from ..data.vocabulary import END, PAD, START, SentenceError
 from ..messages import Message
 from ..network.config import Sinusoid
 from ..network.layers import sinusoidal_positions
+from ..network.masks import causal_mask, padding_mask
 from ..network.probe import Probe, Recorder, chain
 from ..storage.checkpoint import FOLDER, Checkpoint, CheckpointError, available_checkpoints, load_checkpoint
 from ..storage.hub import MAX_BYTES, Progress, fetch, is_on_hub
 from ..storage.marian import is_marian, load_marian
 from ..storage.portable import load_portable
 from .attention_maps import KINDS, LOCATIONS, AttentionMap, AttentionMaps, Kind
-from .decoding import Hypothesis, Penalty, Sampling, beam_search, decode, greedy_batch, most_likely, ranked
+from .decoding import (
+    Hypothesis,
+    Penalty,
+    Sampling,
+    batch_steps,
+    beam_search,
+    continued,
+    decode,
+    most_likely,
+    ranked,
+    until_end,
+)
 from .device import pick_device, why_device
+from .engine import DecodingEngine, EngineDecoding
 from .interventions import NOTHING, ForceWord, Interventions, SwapWord
 from .words import TokenWords, map_of_words, names_of, words_of
 
@@ -261,6 +274,11 @@ class Translator:
         self.checkpoint = checkpoint
         self.name = name
         self.requested_device = requested_device
+        DecodingEngine.of(checkpoint.model)  # now, rather than with the first translation
+
+    @property
+    def _engine(self) -> DecodingEngine:
+        return DecodingEngine.of(self.checkpoint.model)
 
     @property
     def device(self) -> torch.device:
@@ -334,25 +352,23 @@ class Translator:
         checkpoint, vocab = self.checkpoint, self.checkpoint.tgt_vocab
         source, forced_ids = self._changed_source(sentence, interventions), self._forced_ids(forced, interventions)
         changed = self.probe(interventions)
-        recorder = Recorder(lambda name: name in RECORDED or name.endswith("weights"))
-        probes: list[Probe] = [each for each in (changed, probe, recorder) if each]
+        src = torch.tensor([source], device=self.device)  # (1, S)
+        start, end, limit = vocab.ids[START], vocab.ids[END], checkpoint.output_limit
+        choose = sampling.chooser() if sampling else most_likely
         # A seventh faster, but a caller's probe may use its values in a graph, which inference mode forbids.
         with torch.inference_mode(probe is None):
-            steps = list(
-                decode(
-                    checkpoint.model,
-                    torch.tensor([source], device=self.device),  # (1, S)
-                    vocab.ids[START],
-                    vocab.ids[END],
-                    checkpoint.output_limit,
-                    probe=reduce(chain, probes),
-                    forced=forced_ids,
-                    choose=sampling.chooser() if sampling else most_likely,
-                    use_cache=changed is None,
-                )
-            )
+            if changed or probe:
+                recorder = Recorder(lambda name: name in RECORDED or name.endswith("weights"))
+                watching = reduce(chain, [each for each in (changed, probe, recorder) if each])
+                has_cache = changed is None
+                steps = [*decode(checkpoint.model, src, start, end, limit, watching, forced_ids, choose, has_cache)]
+                values = _joined(recorder)
+            else:
+                decoding = self._engine.start(src, limit)
+                steps = [*continued(decoding, start, end, limit, forced_ids, choose)]
+                values = self._values(decoding)
         ids, distributions = [step.token for step in steps], [step.distribution for step in steps]
-        return self._translation(sentence, source, ids, distributions, _joined(recorder), interventions=interventions)
+        return self._translation(sentence, source, ids, distributions, values, interventions=interventions)
 
     def translate_many(self, sentences: Iterable[str], batch_size: int = 32) -> list[Translation]:
         """Translate in padded batches: the same translations and maps as one at a time, up to rounding, but faster.
@@ -377,22 +393,38 @@ class Translator:
             except (SentenceError, TypeError) as error:
                 error.args = (f"sentences[{i}]: {error}",)
                 raise
-        checkpoint, vocab = self.checkpoint, self.checkpoint.tgt_vocab
+        vocab, limit = self.checkpoint.tgt_vocab, self.checkpoint.output_limit
+        begin, end = vocab.ids[START], vocab.ids[END]
         by_length = sorted(range(len(sources)), key=lambda i: len(sources[i]))
         runs: dict[int, Translation] = {}
         for start in range(0, len(by_length), batch_size):
             batch = by_length[start : start + batch_size]
             src = padded([sources[i] for i in batch]).to(self.device)  # (B, S)
-            recorder = Recorder(lambda name: name in RECORDED or name.endswith(("weights", "logits")))
             with torch.inference_mode():
-                outputs = greedy_batch(
-                    checkpoint.model, src, vocab.ids[START], vocab.ids[END], checkpoint.output_limit, recorder
-                )
-            values = _joined(recorder)
-            distributions = values["logits"].softmax(dim=-1)  # (B, T, V)
+                decoding = self._engine.start(src, limit)
+                tokens, outputs = zip(*batch_steps(decoding, len(batch), begin, end, limit), strict=True)
+                distributions = torch.stack([out.logits for out in outputs], dim=1).softmax(dim=-1)  # (B, T, V)
+                values = self._values(decoding)
             for row, i in enumerate(batch):
-                runs[i] = self._translation(sentences[i], sources[i], outputs[row], distributions[row], values, row)
+                ids = until_end([step[row] for step in tokens], end)
+                runs[i] = self._translation(sentences[i], sources[i], ids, distributions[row], values, row)
         return [runs[i] for i in range(len(sources))]
+
+    def _values(self, decoding: EngineDecoding) -> dict[str, Tensor]:
+        """What a recorder has of a run of the network: the inputs of both stacks, every map, and the masks."""
+        model, src, inputs = self.checkpoint.model, decoding.src, decoding.inputs
+        padding = padding_mask(src, model.config.pad_id)  # (B, 1, 1, S)
+        own = padding_mask(inputs, model.config.pad_id) & causal_mask(inputs.size(1), device=inputs.device)
+        masks = (padding.expand(-1, -1, src.size(1), -1), own, padding.expand(-1, -1, inputs.size(1), -1))
+        values: dict[str, Tensor] = {}
+        for kind, maps, mask in zip(KINDS, vars(decoding.attention()).values(), masks, strict=True):
+            values[LOCATIONS[kind].probe_name(0, "mask")] = mask
+            values |= {LOCATIONS[kind].probe_name(i, "weights"): weights for i, weights in enumerate(maps)}
+        for stack, embedding, ids in (("encoder", model.src_embedding, src), ("decoder", model.tgt_embedding, inputs)):
+            scaled, positions = embedding.weight[ids] * self._engine.embedding_scale, model.positions[: ids.size(1)]
+            parts = zip(INPUT_PARTS, (scaled, positions, scaled + positions), strict=True)
+            values |= {f"{stack}.{part}": value for part, value in parts}
+        return values
 
     def _translation(
         self,
@@ -472,7 +504,7 @@ class Translator:
         checkpoint, vocab = self.checkpoint, self.checkpoint.tgt_vocab
         src = torch.tensor([self._source_ids(sentence)], device=self.device)
         start, end, limit = vocab.ids[START], vocab.ids[END], checkpoint.output_limit
-        found = beam_search(checkpoint.model, src, start, end, limit, width, alpha, penalty, checkpoint.forces_end)
+        found = beam_search(self._engine, src, start, end, limit, width, alpha, penalty, checkpoint.forces_end)
         branches = (Hypothesis(**vars(one) | {"token": vocab.tokens[one.token]}) for one in found.hypotheses)
         return BeamTree(vocab.decode(found.output(found.best)), tuple(branches), found.best)
 

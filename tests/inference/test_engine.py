@@ -1,0 +1,90 @@
+"""The engine's numbers are the network's, in every kind of network; its matrices are the network's own."""
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+
+from transformer.inference.decoding import NetworkDecoding, beam_search, continued
+from transformer.inference.engine import DecodingEngine
+
+from ..networks import agree, network, padded
+
+PAD, START, NEVER = 0, 11, -1
+SOURCES = [[3, 4, 5], [7, 2, 9, 1, 6], [8]]
+KINDS: list[dict[str, Any]] = [
+    {},
+    {"norm_first": True, "final_norm": "both"},
+    {"final_norm": "encoder", "activation": "gelu"},
+    {"activation": "silu", "sinusoid": "halves", "scale_embeddings": False},
+    {"qkv_bias": False, "bias": False},
+    {"tie_output": True, "positional_encoding": False},
+    {"num_encoder_layers": 1, "num_decoder_layers": 3},
+]
+
+
+@pytest.mark.parametrize("fields", KINDS)
+def test_a_batch_agrees_step_by_step_with_all_maps(fields: dict[str, Any]) -> None:
+    model = network(2, **fields)
+    still, src = copy.deepcopy(model), padded(SOURCES)
+    inputs = torch.tensor([[START, START, START], [5, PAD, 3], [PAD, 4, 8], [1, 2, 3]])  # padding that was output, too
+    ours, theirs = DecodingEngine.of(model).start(src, len(inputs)), NetworkDecoding(still, src)
+    for row in inputs.tolist():
+        for value, expected in zip(ours.step(row), theirs.step(row), strict=True):
+            agree(value, expected)
+    whole = still(src, inputs.t())
+    for maps, expected in zip(vars(ours.attention()).values(), vars(whole.attention).values(), strict=True):
+        for each, other in zip(maps, expected, strict=True):
+            agree(each, other)
+    agree(model(src, inputs.t()).logits, whole.logits)  # the network computes on with the engine's matrices
+
+
+@pytest.mark.parametrize("penalty", ["paper", "length"])
+def test_a_beam_agrees(penalty: Any) -> None:
+    model, src = network(3).double(), torch.tensor([[3, 4, 5, PAD]])
+    expected = beam_search(model, src, START, NEVER, 5, 4, 0.6, penalty)
+    found = beam_search(DecodingEngine.of(model), src, START, NEVER, 5, 4, 0.6, penalty)
+    assert [(one.token, one.parent, one.fate) for one in found.hypotheses] == [
+        (one.token, one.parent, one.fate) for one in expected.hypotheses
+    ]
+    for one, other in zip(found.hypotheses, expected.hypotheses, strict=True):
+        assert one.log_probability == pytest.approx(other.log_probability)
+
+
+def test_nothing_is_kept_twice_and_a_change_of_the_network_is_one_of_the_engine() -> None:
+    model = network(tie_output=True)
+    engine, src = DecodingEngine.of(model), torch.tensor([[3, 4]])
+    assert DecodingEngine.of(model) is engine
+    pointers = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
+    assert {each.weight.untyped_storage().data_ptr() for each in (engine.source, engine.output)} <= pointers
+    before = engine.start(src, 1).step([START]).logits
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.mul_(0.9)  # as a step of training does
+    after = engine.start(src, 1).step([START]).logits
+    assert not torch.allclose(before, after)
+    agree(after, NetworkDecoding(model, src).step([START]).logits)
+    model.double()  # which moves the weights elsewhere
+    assert DecodingEngine.of(model) is not engine
+
+
+def test_an_engine_is_always_in_evaluation_mode() -> None:
+    model, still = network(dropout=0.5).train(), network(dropout=0.5)
+    steps = list(continued(DecodingEngine.of(model).start(padded(SOURCES[:1]), 3), START, NEVER, 3))
+    expected = list(continued(NetworkDecoding(still, padded(SOURCES[:1])), START, NEVER, 3))
+    for step, other in zip(steps, expected, strict=True):
+        agree(step.distribution, other.distribution)
+        assert not step.distribution.requires_grad
+    assert model.training
+
+
+def test_positions_run_out() -> None:
+    model = network(max_len=3)
+    with pytest.raises(ValueError, match="a sequence of 4 is longer than max_len"):
+        DecodingEngine.of(model).start(torch.ones(1, 4, dtype=torch.long), 1)
+    decoding = DecodingEngine.of(model).start(torch.ones(1, 3, dtype=torch.long), 4)
+    for _ in range(3):
+        decoding.step([START])
+    with pytest.raises(ValueError, match="a sequence of 4 is longer than max_len"):
+        decoding.step([START])

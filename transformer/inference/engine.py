@@ -1,0 +1,255 @@
+"""The decoding engine: the same numbers as the network, computed for speed where nobody watches or changes them.
+
+The network (`network/`) is written to be read: one operation a line, each open to a probe. An engine is made from it
+once, when a model is loaded, and has three savings. Queries, keys and values of a sublayer are one product, and so are
+the keys and values of the source for all layers. A matrix with more columns than rows lies in memory by columns, which
+PyTorch multiplies with a few rows in half the time; the network's own `nn.Linear` become views of these matrices, so
+nothing is kept twice, and whoever trains on changes both. The key/value cache is allocated once for a sentence. Every
+attention weight is still returned. `Translator` uses the engine for plain runs and the network for those with a probe
+or an intervention; tests/inference/test_engine.py compares both.
+
+B batch, S source, t decoder inputs so far, L layers, H heads, D model width, d one head's width, V target vocabulary.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from ..network.layers import ACTIVATIONS, DecoderLayer, EncoderLayer
+from ..network.masks import padding_mask
+from ..network.model import Attention, Transformer
+
+
+class _Product(NamedTuple):
+    """x W + b."""
+
+    bias: Tensor  # (out,)
+    weight: Tensor  # (in, out)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return torch.addmm(self.bias, x, self.weight)
+
+
+class _Layer(NamedTuple):
+    """One layer of either stack."""
+
+    qkv: _Product  # of self-attention
+    out: _Product
+    cross: tuple[_Product, _Product] | None  # queries and output of cross-attention
+    linear1: _Product
+    linear2: _Product
+    norms: list[nn.LayerNorm]
+
+
+_ENGINES: "WeakKeyDictionary[Transformer, DecodingEngine]" = WeakKeyDictionary()
+
+
+class DecodingEngine:
+    """A model in evaluation mode.
+
+    Args:
+        model: its linear layers become views of the engine's matrices, with the values that they have.
+    """
+
+    @torch.no_grad()
+    def __init__(self, model: Transformer) -> None:
+        self.config = model.config
+        self.src_embedding, self.tgt_embedding = model.src_embedding, model.tgt_embedding
+        self.positions = model.positions
+        decoder_layers = cast(list[DecoderLayer], [*model.decoder.layers])
+        self.encoder = [_layer(cast(EncoderLayer, layer)) for layer in model.encoder.layers]
+        self.decoder = [_layer(layer) for layer in decoder_layers]
+        attentions = [layer.cross_attn for layer in decoder_layers]
+        self.source = _product(*(part for each in attentions for part in (each.k_proj, each.v_proj)))
+        self.output = _product(model.output_projection)
+        self.encoder_norm, self.decoder_norm = model.encoder.norm, model.decoder.norm
+        self.embedding_scale = math.sqrt(self.config.d_model) if self.config.scale_embeddings else 1.0
+        self.nothing = model.positions.new_zeros(1, 1, 1)
+
+    @classmethod
+    def of(cls, model: Transformer) -> "DecodingEngine":
+        """The engine of a model, made when it is first asked for, and again where its weights have been moved."""
+        engine = _ENGINES.get(model)
+        if engine is None or engine.output.weight.data_ptr() != model.output_projection.weight.data_ptr():
+            engine = _ENGINES[model] = cls(model)
+        return engine
+
+    def start(self, src: Tensor, max_steps: int) -> "EngineDecoding":
+        """Encode source ids (B, S), and make room for so many steps.
+
+        Raises:
+            ValueError: the source is longer than max_len.
+        """
+        return EngineDecoding(self, src, max_steps)
+
+    def embed(self, embedding: nn.Embedding, ids: Tensor, past: int = 0) -> Tensor:
+        """Embedding + position (§3.4, §3.5) of ids (B, T), the first at position `past`: (B * T, D).
+
+        Raises:
+            ValueError: positions run out.
+        """
+        end = past + ids.size(1)
+        if end > self.config.max_len:
+            raise ValueError(f"a sequence of {end} is longer than max_len ({self.config.max_len})")
+        positions = self.positions[past:end]
+        return torch.add(positions, embedding.weight[ids], alpha=self.embedding_scale).flatten(0, 1)
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Scaled dot-product attention (§3.2.1) of N heads, each (N, Q or K, d); the mask is added to the scores."""
+        beta, added = (0, self.nothing) if mask is None else (1, mask)
+        weights = torch.baddbmm(added, q, k.transpose(1, 2), beta=beta, alpha=self.config.head_dim**-0.5).softmax(
+            dim=-1
+        )
+        if mask is not None:
+            weights.nan_to_num_(0.0)  # a fully masked query attends to nothing
+        return torch.bmm(weights, v), weights
+
+    def add_and_norm(self, norm: nn.LayerNorm, x: Tensor, change: Tensor) -> Tensor:
+        x = x + change
+        return x if self.config.norm_first else norm(x)
+
+    def pre_norm(self, norm: nn.LayerNorm, x: Tensor) -> Tensor:
+        return norm(x) if self.config.norm_first else x
+
+    def feed_forward(self, layer: _Layer, x: Tensor) -> Tensor:
+        norm = layer.norms[-1]
+        hidden = ACTIVATIONS[self.config.activation](layer.linear1(self.pre_norm(norm, x)))
+        return self.add_and_norm(norm, x, layer.linear2(hidden))
+
+
+class StepOutput(NamedTuple):
+    """What one step computes, for the newest position only; the maps are empty where nobody needs them."""
+
+    logits: Tensor  # (B, V)
+    self_attention: Tensor  # (L, B, H, t)
+    cross_attention: Tensor  # (L, B, H, S)
+
+
+class EngineDecoding:
+    """The decoding of some sentences: their source is encoded, and keys and values of what was read are kept.
+
+    Attributes:
+        src: source ids, (B, S).
+        inputs: decoder inputs so far, (B, t).
+    """
+
+    @torch.no_grad()
+    def __init__(self, engine: DecodingEngine, src: Tensor, max_steps: int) -> None:
+        config = engine.config
+        self.src = src
+        self._engine, self._sources = engine, len(src)
+        self.inputs = src[:, :0]
+        self._maps: list[tuple[Tensor, Tensor]] = []  # of every step
+        self._source_mask = self._added(padding_mask(src, config.pad_id))
+        self._encoder_attention, self._source = self._encode(src)
+        room = (config.num_decoder_layers, 2, len(src) * config.n_heads, max_steps, config.head_dim)
+        self._cache = self._source.new_empty(room)
+
+    def _encode(self, src: Tensor) -> tuple[Tensor, Tensor]:
+        """Every encoder map, and keys and values for cross-attention (L, 2, B * H, S, d)."""
+        engine, config, (batch, length) = self._engine, self._engine.config, src.shape
+        x, maps = engine.embed(engine.src_embedding, src), []  # (B * S, D)
+        for layer in engine.encoder:
+            qkv = layer.qkv(engine.pre_norm(layer.norms[0], x)).view(batch, length, 3, config.n_heads, -1)
+            q, k, v = qkv.permute(2, 0, 3, 1, 4).flatten(1, 2)  # each (B * H, S, d)
+            attended, weights = engine.attend(q, k, v, self._source_mask)
+            maps.append(weights)
+            joined = attended.unflatten(0, (batch, -1)).transpose(1, 2).reshape(len(x), -1)
+            x = engine.add_and_norm(layer.norms[0], x, layer.out(joined))
+            x = engine.feed_forward(layer, x)
+        x = engine.source(engine.encoder_norm(x))
+        source = x.view(batch, length, config.num_decoder_layers, 2, config.n_heads, -1).permute(2, 3, 0, 4, 1, 5)
+        return torch.stack(maps).unflatten(1, (batch, -1)), source.flatten(2, 3).contiguous()
+
+    @torch.no_grad()
+    def step(self, tokens: Sequence[int]) -> StepOutput:
+        """Read the newest decoder input of each row.
+
+        Raises:
+            ValueError: positions run out.
+        """
+        engine, config, rows, t = self._engine, self._engine.config, len(tokens), self.inputs.size(1)
+        ids = self.inputs.new_tensor(tokens)[:, None]
+        x = engine.embed(engine.tgt_embedding, ids, t)  # (rows, D)
+        self.inputs = torch.cat([self.inputs, ids], dim=1)
+        mask = self._added(padding_mask(self.inputs, config.pad_id))
+        by_source = (self._sources, rows // self._sources, config.n_heads, config.head_dim)
+        self_maps, cross_maps = [], []
+        for layer, (keys, values), (source_keys, source_values) in zip(
+            engine.decoder, self._cache[:, :, :, : t + 1], self._source, strict=True
+        ):
+            qkv = layer.qkv(engine.pre_norm(layer.norms[0], x)).view(rows, 3, config.n_heads, config.head_dim)
+            q, keys[:, t], values[:, t] = qkv.transpose(0, 1).flatten(1, 2)  # each (rows * H, d)
+            attended, weights = engine.attend(q[:, None], keys, values, mask)
+            self_maps.append(weights)
+            x = engine.add_and_norm(layer.norms[0], x, layer.out(attended.view(rows, -1)))
+
+            assert layer.cross
+            queries, out = layer.cross
+            q = queries(engine.pre_norm(layer.norms[1], x)).view(by_source).transpose(1, 2).flatten(0, 1)
+            attended, weights = engine.attend(q, source_keys, source_values, self._source_mask)
+            cross_maps.append(weights)
+            joined = attended.unflatten(0, (self._sources, -1)).transpose(1, 2).reshape(rows, -1)
+            x = engine.add_and_norm(layer.norms[1], x, out(joined))
+            x = engine.feed_forward(layer, x)
+        logits = engine.output(engine.decoder_norm(x))
+        cross = torch.stack(cross_maps).unflatten(1, (self._sources, -1)).transpose(2, 3)  # heads after rows
+        maps = torch.stack(self_maps).view(-1, rows, config.n_heads, t + 1), cross.flatten(1, 2)
+        self._maps.append(maps)
+        return StepOutput(logits, *maps)
+
+    def attention(self) -> Attention:
+        """All maps of the steps so far, if no rows were selected."""
+        longest = self.inputs.size(1)
+        rows = [(pad(own, (0, longest - own.size(-1))), cross) for own, cross in self._maps]
+        own, cross = (torch.stack(each, dim=-2) for each in zip(*rows, strict=True))
+        return Attention(tuple(self._encoder_attention), tuple(own), tuple(cross))
+
+    def select(self, rows: Sequence[int]) -> None:
+        """Continue with these rows, in this order, all of one source. A row may occur twice."""
+        heads, t = self._engine.config.n_heads, self.inputs.size(1)
+        old = self._cache.unflatten(2, (-1, heads))  # (L, 2, rows, H, steps, d)
+        new = old.new_empty(*old.shape[:2], len(rows), *old.shape[3:])
+        new[..., :t, :] = old[:, :, rows, :, :t]
+        self._cache, self.inputs = new.flatten(2, 3), self.inputs[rows]
+
+    def _added(self, allowed: Tensor) -> Tensor | None:
+        """What a mask (B, 1, Q, K) adds to the scores, (B * H, Q, K): 0 or -inf; None where it allows all."""
+        if allowed.all():
+            return None
+        added = self._engine.nothing.expand(allowed.shape).masked_fill(~allowed, -math.inf)
+        return added.expand(-1, self._engine.config.n_heads, -1, -1).flatten(0, 1)
+
+
+def _layer(layer: EncoderLayer | DecoderLayer) -> _Layer:
+    own, cross, norms = layer.self_attn, None, [layer.norm1, layer.norm2]
+    if isinstance(layer, DecoderLayer):
+        cross = _product(layer.cross_attn.q_proj), _product(layer.cross_attn.out_proj)
+        norms.append(layer.norm3)
+    qkv, out = _product(own.q_proj, own.k_proj, own.v_proj), _product(own.out_proj)
+    return _Layer(qkv, out, cross, _product(layer.linear1), _product(layer.linear2), norms)
+
+
+def _product(*linears: nn.Linear) -> _Product:
+    """One product for linear layers of the same input, which become views of its matrix."""
+    weight = _joined([linear.weight for linear in linears])  # (out, in)
+    if weight.size(0) > weight.size(1):
+        weight = weight.t().contiguous().t()
+    sizes = [len(linear.weight) for linear in linears]
+    no_bias = weight.new_zeros(max(sizes))
+    bias = _joined([no_bias[: len(each.weight)] if each.bias is None else each.bias for each in linears])
+    for linear, part, part_of_bias in zip(linears, weight.split(sizes), bias.split(sizes), strict=True):
+        linear.weight.data = part
+        if linear.bias is not None:
+            linear.bias.data = part_of_bias
+    return _Product(bias, weight.t())
+
+
+def _joined(parts: Sequence[Tensor]) -> Tensor:
+    """Copied only where there are several: one may lie in a mapped file."""
+    return torch.cat(list(parts)) if len(parts) > 1 else parts[0]
