@@ -1,12 +1,11 @@
-"""The decoding engine: the same numbers as the network, computed for speed where nobody watches or changes them.
+"""The decoding engine: the network's numbers, computed for speed where nobody watches or changes them.
 
 The network (`network/`) is written to be read: one operation a line, each open to a probe. An engine is made from it
-once, when a model is loaded, and has three savings. Queries, keys and values of a sublayer are one product, and so are
-the keys and values of the source for all layers. A matrix with more columns than rows lies in memory by columns, which
-PyTorch multiplies with a few rows in half the time; the network's own `nn.Linear` become views of these matrices, so
-nothing is kept twice, and whoever trains on changes both. The key/value cache is allocated once for a sentence. Every
-attention weight is still returned. `Translator` uses the engine for plain runs and the network for those with a probe
-or an intervention; tests/inference/test_engine.py compares both.
+when a model is loaded, and saves time in four ways. Queries, keys and values of a sublayer are one product, as are the
+keys and values of the source for all decoder layers. A matrix with at least as many columns as rows lies in memory by
+columns, which PyTorch multiplies with a few rows in half the time. With several threads a large one is cut into a block
+for each. The key/value cache is allocated once. The network's `nn.Linear` become views of these matrices: nothing is
+kept twice, and what is trained on stays true. All attention weights are returned.
 
 B batch, S source, t decoder inputs so far, L layers, H heads, D model width, d one head's width, V target vocabulary.
 """
@@ -30,9 +29,14 @@ class _Product(NamedTuple):
 
     bias: Tensor  # (out,)
     weight: Tensor  # (in, out)
+    blocks: tuple[Tensor, Tensor] | None  # both once more in equal parts, a thread each: (n, 1, part), (n, in, part)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return torch.addmm(self.bias, x, self.weight)
+        if self.blocks is None or len(x) > FEW_ROWS:
+            return torch.addmm(self.bias, x, self.weight)
+        bias, weight = self.blocks
+        parts = torch.baddbmm(bias, x.expand(len(weight), -1, -1), weight)  # (n, rows, part)
+        return parts.transpose(0, 1).flatten(1)[:, : len(self.bias)]
 
 
 class _Layer(NamedTuple):
@@ -46,6 +50,8 @@ class _Layer(NamedTuple):
     norms: list[nn.LayerNorm]
 
 
+# PyTorch multiplies few rows by one thread, unless the matrix is in blocks; a small matrix is not worth two.
+FEW_ROWS, MOST_BLOCKS, LARGE = 8, 8, 2**17
 _ENGINES: "WeakKeyDictionary[Transformer, DecodingEngine]" = WeakKeyDictionary()
 
 
@@ -83,7 +89,7 @@ class DecodingEngine:
         """Encode source ids (B, S), and make room for so many steps.
 
         Raises:
-            ValueError: the source is longer than max_len.
+            ValueError: the source is longer than max_len, or a sentence is nothing but padding.
         """
         return EngineDecoding(self, src, max_steps)
 
@@ -180,12 +186,13 @@ class EngineDecoding:
         mask = self._added(padding_mask(self.inputs, config.pad_id))
         by_source = (self._sources, rows // self._sources, config.n_heads, config.head_dim)
         self_maps, cross_maps = [], []
-        for layer, (keys, values), (source_keys, source_values) in zip(
+        for layer, cache, (source_keys, source_values) in zip(
             engine.decoder, self._cache[:, :, :, : t + 1], self._source, strict=True
         ):
             qkv = layer.qkv(engine.pre_norm(layer.norms[0], x)).view(rows, 3, config.n_heads, config.head_dim)
-            q, keys[:, t], values[:, t] = qkv.transpose(0, 1).flatten(1, 2)  # each (rows * H, d)
-            attended, weights = engine.attend(q[:, None], keys, values, mask)
+            qkv = qkv.transpose(0, 1).flatten(1, 2)  # (3, rows * H, d)
+            cache[:, :, t] = qkv[1:]
+            attended, weights = engine.attend(qkv[0, :, None], cache[0], cache[1], mask)
             self_maps.append(weights)
             x = engine.add_and_norm(layer.norms[0], x, layer.out(attended.view(rows, -1)))
 
@@ -219,9 +226,11 @@ class EngineDecoding:
         self._cache, self.inputs = new.flatten(2, 3), self.inputs[rows]
 
     def _added(self, allowed: Tensor) -> Tensor | None:
-        """What a mask (B, 1, Q, K) adds to the scores, (B * H, Q, K): 0 or -inf; None where it allows all."""
+        """What a mask (B, 1, 1, K) adds to the scores, (B * H, 1, K): 0 or -inf; None where it allows all."""
         if allowed.all():
             return None
+        if not allowed.any(dim=-1).all():
+            raise ValueError("a sentence is nothing but padding")
         added = self._engine.nothing.expand(allowed.shape).masked_fill(~allowed, -math.inf)
         return added.expand(-1, self._engine.config.n_heads, -1, -1).flatten(0, 1)
 
@@ -238,16 +247,21 @@ def _layer(layer: EncoderLayer | DecoderLayer) -> _Layer:
 def _product(*linears: nn.Linear) -> _Product:
     """One product for linear layers of the same input, which become views of its matrix."""
     weight = _joined([linear.weight for linear in linears])  # (out, in)
-    if weight.size(0) > weight.size(1):
-        weight = weight.t().contiguous().t()
-    sizes = [len(linear.weight) for linear in linears]
-    no_bias = weight.new_zeros(max(sizes))
+    no_bias = weight.new_zeros(len(weight))
     bias = _joined([no_bias[: len(each.weight)] if each.bias is None else each.bias for each in linears])
+    is_split = weight.device.type == "cpu" and weight.numel() >= LARGE
+    n, out = min(torch.get_num_threads(), MOST_BLOCKS) if is_split else 1, len(weight)
+    if out % n:  # the last part is filled up
+        weight, bias = pad(weight, (0, 0, 0, -out % n)), pad(bias, (0, -out % n))
+    if weight.size(0) >= weight.size(1):
+        weight = weight.t().contiguous().t()
+    blocks = (bias.view(n, 1, -1), weight.unflatten(0, (n, -1)).transpose(1, 2)) if n > 1 else None
+    weight, bias, sizes = weight[:out], bias[:out], [len(linear.weight) for linear in linears]
     for linear, part, part_of_bias in zip(linears, weight.split(sizes), bias.split(sizes), strict=True):
         linear.weight.data = part
         if linear.bias is not None:
             linear.bias.data = part_of_bias
-    return _Product(bias, weight.t())
+    return _Product(bias, weight.t(), blocks)
 
 
 def _joined(parts: Sequence[Tensor]) -> Tensor:
