@@ -146,11 +146,11 @@ def forward_without_maps(size: Size) -> Ratio:
 
 
 def greedy_with_maps(name: str, config: TransformerConfig, source: int, said: int, rounds: int, wanted: float) -> Ratio:
-    model, peer = ours(config), marian(config)
+    engine, peer = DecodingEngine(ours(config)), marian(config)
     src = words(config.src_vocab_size, 1, source)
     asked = {"input_ids": src, "attention_mask": torch.ones_like(src), "max_new_tokens": said}
     took = in_turn(
-        lambda: decoded(model, src, said),
+        lambda: decoded(engine, src, said),
         lambda: peer.generate(
             **asked, num_beams=1, do_sample=False, output_attentions=True, return_dict_in_generate=True
         ),
@@ -159,10 +159,10 @@ def greedy_with_maps(name: str, config: TransformerConfig, source: int, said: in
     return ratio(f"greedy with maps, {name}", "Marian `generate` with maps", wanted, *took)
 
 
-def decoded(model: Transformer, src: Tensor, said: int) -> None:
+def decoded(engine: DecodingEngine, src: Tensor, said: int) -> None:
     """As `Translator` does, maps included."""
     with torch.inference_mode():
-        decoding = DecodingEngine.of(model).start(src, said)
+        decoding = engine.start(src, said)
         assert len([*continued(decoding, 1, NEVER, said)]) == said
         assert decoding.attention().cross[0].size(-2) == said
 
@@ -186,7 +186,8 @@ def greedy_and_memory() -> Ratio:
         for weight in weights * said:
             torch.sum(weight)
 
-    took = in_turn(lambda: decoded(model, src, said), each_once_a_token, 15)
+    engine = DecodingEngine(model)
+    took = in_turn(lambda: decoded(engine, src, said), each_once_a_token, 15)
     note = f"{sum(weight.nbytes for weight in weights) / 2**20:.0f} MiB a token"
     return ratio(
         "greedy with maps, paper's size, 32 tokens",

@@ -71,7 +71,7 @@ print(resident() - before, sum(weight.nbytes for weight in translator.checkpoint
 
 def decoding(folder: Path) -> Iterator[Ratio]:
     """Neither side ends before its last token."""
-    model, peer = Translator.load(folder, device="cpu").checkpoint.model, loaded(folder)
+    engine, peer = DecodingEngine(Translator.load(folder, device="cpu").checkpoint.model), loaded(folder)
     peer.final_logits_bias[:, peer.config.eos_token_id] = -torch.inf
     peer.generation_config.forced_eos_token_id = None
     ids = words(PIECES - 1, 1, TOKENS)
@@ -79,10 +79,9 @@ def decoding(folder: Path) -> Iterator[Ratio]:
     maps = {"output_attentions": True, "return_dict_in_generate": True}
 
     def greedy() -> None:
-        decoded(model, ids + 2, TOKENS)
+        decoded(engine, ids + 2, TOKENS)
 
     def beam() -> None:
-        engine = DecodingEngine.of(model)
         assert len(beam_search(engine, ids + 2, 1, NEVER, TOKENS, WIDTH, 0.0).hypotheses) > TOKENS
 
     took = in_turn(greedy, lambda: peer.generate(**asked, **maps, num_beams=1), 15)
@@ -124,7 +123,8 @@ def first_translations(folder: Path) -> tuple[list[float], list[float]]:
 
     The files are in the system's cache, as after a download; a translation has all its maps and candidates.
     """
-    weights = folder / "model.safetensors"
+    weights = folder / f"{0:064}.safetensors"  # a digest, as in the Hub's cache
+    os.link(folder / "model.safetensors", weights)
 
     def translated() -> None:
         translator = Translator(load_marian(folder, "cpu", weights, mapped=True), "cached")  # as one of the Hub's cache
@@ -149,7 +149,13 @@ def memory(folder: Path) -> Ratio:
 
 def _printed(code: str, folder: Path) -> str:
     """What a process prints that runs this."""
-    return subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True).stdout
+    return subprocess.run(
+        [sys.executable, "-c", code, folder],
+        env=os.environ | {"HF_HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
 
 
 def measure() -> Iterator[Ratio]:

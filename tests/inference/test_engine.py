@@ -29,7 +29,7 @@ def test_a_batch_agrees_step_by_step_with_all_maps(fields: dict[str, Any]) -> No
     model = network(2, **fields)
     still, src = copy.deepcopy(model), padded(SOURCES)
     inputs = torch.tensor([[START, START, START], [5, PAD, 3], [PAD, 4, 8], [1, 2, 3]])  # padding that was output, too
-    ours, theirs = DecodingEngine.of(model).start(src, len(inputs)), NetworkDecoding(still, src)
+    ours, theirs = DecodingEngine(model).start(src, len(inputs)), NetworkDecoding(still, src)
     for row in inputs.tolist():
         for value, expected in zip(ours.step(row), theirs.step(row), strict=True):
             agree(value, expected)
@@ -44,7 +44,7 @@ def test_a_batch_agrees_step_by_step_with_all_maps(fields: dict[str, Any]) -> No
 def test_a_beam_agrees(penalty: Any) -> None:
     model, src = network(3).double(), torch.tensor([[3, 4, 5, PAD]])
     expected = beam_search(model, src, START, NEVER, 5, 4, 0.6, penalty)
-    found = beam_search(DecodingEngine.of(model), src, START, NEVER, 5, 4, 0.6, penalty)
+    found = beam_search(DecodingEngine(model), src, START, NEVER, 5, 4, 0.6, penalty)
     assert [(one.token, one.parent, one.fate) for one in found.hypotheses] == [
         (one.token, one.parent, one.fate) for one in expected.hypotheses
     ]
@@ -54,10 +54,10 @@ def test_a_beam_agrees(penalty: Any) -> None:
 
 def test_nothing_is_kept_twice_and_a_change_of_the_network_is_one_of_the_engine() -> None:
     model = network(tie_output=True)
-    engine, src = DecodingEngine.of(model), torch.tensor([[3, 4]])
-    assert DecodingEngine.of(model) is engine
-    pointers = {weight.untyped_storage().data_ptr() for weight in model.parameters()}
-    assert {each.weight.untyped_storage().data_ptr() for each in (engine.source, engine.output)} <= pointers
+    engine, src = DecodingEngine(model), torch.tensor([[3, 4]])
+    places = {name: weight.data_ptr() for name, weight in model.named_parameters()}
+    again = DecodingEngine(model)
+    assert places == {name: weight.data_ptr() for name, weight in model.named_parameters()}
     before = engine.start(src, 1).step([START]).logits
     with torch.no_grad():
         for weight in model.parameters():
@@ -65,13 +65,26 @@ def test_nothing_is_kept_twice_and_a_change_of_the_network_is_one_of_the_engine(
     after = engine.start(src, 1).step([START]).logits
     assert not torch.allclose(before, after)
     agree(after, NetworkDecoding(model, src).step([START]).logits)
-    model.double()  # which moves the weights elsewhere
-    assert DecodingEngine.of(model) is not engine
+    agree(after, again.start(src, 1).step([START]).logits)
+    assert engine.is_of(model)
+    assert not engine.is_of(model.double())  # which moves the weights elsewhere
+
+
+def test_large_matrices_are_cut_into_a_block_for_each_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the blocks are not of one size."""
+    model, src = network(d_model=128, d_ff=1031, tgt_vocab_size=1031, n_heads=2), torch.tensor([[3, 4]])
+    expected = NetworkDecoding(copy.deepcopy(model), src).step([START]).logits
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    agree(DecodingEngine(model).start(src, 1).step([START]).logits, expected)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
+    engine = DecodingEngine(model)
+    assert engine.output.blocks
+    agree(engine.start(src, 1).step([START]).logits, expected)
 
 
 def test_an_engine_is_always_in_evaluation_mode() -> None:
     model, still = network(dropout=0.5).train(), network(dropout=0.5)
-    steps = list(continued(DecodingEngine.of(model).start(padded(SOURCES[:1]), 3), START, NEVER, 3))
+    steps = list(continued(DecodingEngine(model).start(padded(SOURCES[:1]), 3), START, NEVER, 3))
     expected = list(continued(NetworkDecoding(still, padded(SOURCES[:1])), START, NEVER, 3))
     for step, other in zip(steps, expected, strict=True):
         agree(step.distribution, other.distribution)
@@ -82,8 +95,8 @@ def test_an_engine_is_always_in_evaluation_mode() -> None:
 def test_positions_run_out() -> None:
     model = network(max_len=3)
     with pytest.raises(ValueError, match="a sequence of 4 is longer than max_len"):
-        DecodingEngine.of(model).start(torch.ones(1, 4, dtype=torch.long), 1)
-    decoding = DecodingEngine.of(model).start(torch.ones(1, 3, dtype=torch.long), 4)
+        DecodingEngine(model).start(torch.ones(1, 4, dtype=torch.long), 1)
+    decoding = DecodingEngine(model).start(torch.ones(1, 3, dtype=torch.long), 4)
     for _ in range(3):
         decoding.step([START])
     with pytest.raises(ValueError, match="a sequence of 4 is longer than max_len"):

@@ -13,7 +13,6 @@ B batch, S source, t decoder inputs so far, L layers, H heads, D model width, d 
 import math
 from collections.abc import Sequence
 from typing import NamedTuple, cast
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -52,7 +51,6 @@ class _Layer(NamedTuple):
 
 # PyTorch multiplies few rows by one thread, unless the matrix is in blocks; a small matrix is not worth two.
 FEW_ROWS, MOST_BLOCKS, LARGE = 8, 8, 2**17
-_ENGINES: "WeakKeyDictionary[Transformer, DecodingEngine]" = WeakKeyDictionary()
 
 
 class DecodingEngine:
@@ -77,13 +75,9 @@ class DecodingEngine:
         self.embedding_scale = math.sqrt(self.config.d_model) if self.config.scale_embeddings else 1.0
         self.nothing = model.positions.new_zeros(1, 1, 1)
 
-    @classmethod
-    def of(cls, model: Transformer) -> "DecodingEngine":
-        """The engine of a model, made when it is first asked for, and again where its weights have been moved."""
-        engine = _ENGINES.get(model)
-        if engine is None or engine.output.weight.data_ptr() != model.output_projection.weight.data_ptr():
-            engine = _ENGINES[model] = cls(model)
-        return engine
+    def is_of(self, model: Transformer) -> bool:
+        """Whether the model's weights are still where they were when this engine was made of it."""
+        return self.output.weight.data_ptr() == model.output_projection.weight.data_ptr()
 
     def start(self, src: Tensor, max_steps: int) -> "EngineDecoding":
         """Encode source ids (B, S), and make room for so many steps.
@@ -245,25 +239,40 @@ def _layer(layer: EncoderLayer | DecoderLayer) -> _Layer:
 
 
 def _product(*linears: nn.Linear) -> _Product:
-    """One product for linear layers of the same input, which become views of its matrix."""
-    weight = _joined([linear.weight for linear in linears])  # (out, in)
-    no_bias = weight.new_zeros(len(weight))
-    bias = _joined([no_bias[: len(each.weight)] if each.bias is None else each.bias for each in linears])
-    is_split = weight.device.type == "cpu" and weight.numel() >= LARGE
-    n, out = min(torch.get_num_threads(), MOST_BLOCKS) if is_split else 1, len(weight)
-    if out % n:  # the last part is filled up
-        weight, bias = pad(weight, (0, 0, 0, -out % n)), pad(bias, (0, -out % n))
-    if weight.size(0) >= weight.size(1):
-        weight = weight.t().contiguous().t()
-    blocks = (bias.view(n, 1, -1), weight.unflatten(0, (n, -1)).transpose(1, 2)) if n > 1 else None
-    weight, bias, sizes = weight[:out], bias[:out], [len(linear.weight) for linear in linears]
-    for linear, part, part_of_bias in zip(linears, weight.split(sizes), bias.split(sizes), strict=True):
+    """One product for linear layers of the same input, which become views of its matrix, unless they are."""
+    sizes = [len(linear.weight) for linear in linears]
+    out, width = sum(sizes), linears[0].weight.size(1)
+    is_wide, room = out >= width, -(-out // MOST_BLOCKS) * MOST_BLOCKS  # so that it can be cut into equal blocks
+    weight = _whole(
+        [linear.weight for linear in linears], (1, room) if is_wide else (width, 1), room if is_wide else out
+    )
+    biases = [linear.bias for linear in linears if linear.bias is not None]
+    bias = _whole(biases, (1,), room) if biases else weight.new_zeros(room)
+    for linear, part, part_of_bias in zip(linears, weight[:out].split(sizes), bias[:out].split(sizes), strict=True):
         linear.weight.data = part
         if linear.bias is not None:
             linear.bias.data = part_of_bias
-    return _Product(bias, weight.t(), blocks)
+    threads = min(torch.get_num_threads(), MOST_BLOCKS) if weight.device.type == "cpu" else 1
+    n = threads if weight.numel() >= LARGE and len(weight) % threads == 0 else 1
+    blocks = (bias[: len(weight)].view(n, 1, -1), weight.unflatten(0, (n, -1)).transpose(1, 2)) if n > 1 else None
+    return _Product(bias[:out], weight[:out].t(), blocks)
 
 
-def _joined(parts: Sequence[Tensor]) -> Tensor:
-    """Copied only where there are several: one may lie in a mapped file."""
-    return torch.cat(list(parts)) if len(parts) > 1 else parts[0]
+def _whole(parts: Sequence[Tensor], stride: tuple[int, ...], rows: int) -> Tensor:
+    """The tensor whose consecutive rows these are, (rows, ...), with this stride and perhaps with rows left over: they
+    lie in one already, or are copied."""
+    shape, at, storage = (rows, *parts[0].shape[1:]), parts[0].storage_offset(), parts[0].untyped_storage()
+    whole_size = 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True))
+    if at + whole_size <= storage.nbytes() // parts[0].element_size():
+        for part in parts:
+            is_there = part.stride() == stride and part.storage_offset() == at
+            if not is_there or part.untyped_storage().data_ptr() != storage.data_ptr():
+                break
+            at += len(part) * stride[0]
+        else:
+            return parts[0].detach().as_strided(shape, stride)
+    whole = torch.empty_strided(shape, stride, dtype=parts[0].dtype, device=parts[0].device)
+    used = sum(map(len, parts))
+    torch.cat([*parts], out=whole[:used]) if len(parts) > 1 else whole[:used].copy_(parts[0])
+    whole[used:] = 0
+    return whole

@@ -274,11 +274,13 @@ class Translator:
         self.checkpoint = checkpoint
         self.name = name
         self.requested_device = requested_device
-        DecodingEngine.of(checkpoint.model)  # now, rather than with the first translation
+        self._made = DecodingEngine(checkpoint.model)
 
     @property
     def _engine(self) -> DecodingEngine:
-        return DecodingEngine.of(self.checkpoint.model)
+        if not self._made.is_of(self.checkpoint.model):  # moved to another device, or made more precise
+            self._made = DecodingEngine(self.checkpoint.model)
+        return self._made
 
     @property
     def device(self) -> torch.device:

@@ -16,6 +16,7 @@ E with the words, and config.json has under OWN what Marian's configuration cann
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from ..network.skeleton import init_empty_weights
 from .checkpoint import Checkpoint, CheckpointError, check_lengths, read_json, reading
 from .pickled import converted
 from .portable import MAX_LAYERS, MAX_POSITIONS
+from .prepared import prepared
 
 CONFIG, GENERATION, TOKENIZER = "config.json", "generation_config.json", "tokenizer_config.json"
 VOCABULARY, TARGET_VOCABULARY = "vocab.json", "target_vocab.json"
@@ -53,6 +55,7 @@ NORMS = {
     "encoder": {"norm2": "final_layer_norm"},
     "decoder": {"norm2": "encoder_attn_layer_norm", "norm3": "final_layer_norm"},
 }
+_DIGEST = re.compile("[0-9a-f]{64}")
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
@@ -102,11 +105,17 @@ def load_marian(
         weights = folder / (WEIGHTS if (folder / WEIGHTS).is_file() else PICKLE)
     if weights.name == PICKLE:
         weights = converted(weights)
-    with reading(weights), safe_open(weights, framework="pt") as stored:
-        tensors = _Tensors(stored, mapped)
-        model = _model(shape, tensors, copied, suppressed)
-        if tensors.unread:
-            raise ValueError(f"{min(tensors.unread)} has no place in this model")
+
+    def read() -> Transformer:
+        with reading(weights), safe_open(weights, framework="pt") as stored:
+            tensors = _Tensors(stored, mapped)
+            model = _model(shape, tensors, copied, suppressed)
+            if tensors.unread:
+                raise ValueError(f"{min(tensors.unread)} has no place in this model")
+            return model
+
+    digest = weights.resolve().stem  # of a file in the Hub's cache
+    model = prepared(shape, [digest, copied, suppressed], read) if mapped and _DIGEST.fullmatch(digest) else read()
     forces_end = generation.get("forced_eos_token_id") is not None
     return Checkpoint(model.to(device).eval(), source, target, **lengths, pad_source=pad_source, forces_end=forces_end)
 

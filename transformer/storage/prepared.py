@@ -1,0 +1,88 @@
+"""The weights of a model as the decoding engine has lain them out, in a file from which they are mapped next time.
+
+One file for each model of the Hub, in this project's folder beside the Hub's cache, as large as the weights in float32.
+The latest MOST_FILES are kept, and whoever wants the space removes any of them: it is written again.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from ..inference.engine import DecodingEngine
+from ..network.config import TransformerConfig
+from ..network.model import Transformer
+from ..network.skeleton import init_empty_weights
+from .pickled import own_cache
+
+VERSION = 1  # of the layout
+MOST_FILES = 8
+_PLACES = "places"  # in the metadata: name of a weight -> (storage, shape, stride, offset)
+
+
+def prepared(config: TransformerConfig, determined_by: Any, read: Callable[[], Transformer]) -> Transformer:
+    """A model on the processor, from its prepared file if there is one; else it is read, and the file written.
+
+    Args:
+        determined_by: all that the weights depend on besides `config`, for JSON: the digest of their file and more.
+        read: checks and reads the model's own files.
+    """
+    key = hashlib.sha256(json.dumps([VERSION, vars(config), determined_by]).encode()).hexdigest()
+    file = own_cache() / f"engine-{key}.safetensors"
+    try:
+        model = _mapped(file, config)
+        os.utime(file)
+        return model
+    except (OSError, SafetensorError, KeyError, ValueError, RuntimeError):  # there is none, or it is damaged
+        model = read()
+    with contextlib.suppress(OSError):  # of a full disk, or of one that is only read
+        _write(model, file)
+    return model
+
+
+def _mapped(file: Path, config: TransformerConfig) -> Transformer:
+    with safe_open(file, framework="pt") as stored:
+        places = json.loads((stored.metadata() or {})[_PLACES])
+        storages = [stored.get_tensor(str(i)) for i in range(len(stored.keys()))]
+    with init_empty_weights():
+        model = Transformer(config)
+    made: dict[str, nn.Parameter] = {}  # weights that are tied are one
+    for place in places.values():
+        of, shape, stride, offset = place
+        view = storages[of].as_strided(shape, stride, storages[of].storage_offset() + offset)
+        made.setdefault(str(place), nn.Parameter(view, requires_grad=False))
+    model.load_state_dict({name: made[str(place)] for name, place in places.items()}, assign=True)
+    return model
+
+
+def _write(model: Transformer, file: Path) -> None:
+    DecodingEngine(model)  # lays out the weights
+    stored: dict[int, Tensor] = {}  # a matrix by its address, or a weight that lies in none
+    places = {}
+    for name, weight in model.state_dict().items():
+        matrix = weight.untyped_storage()
+        if weight.is_contiguous():
+            address, whole, offset = weight.data_ptr(), weight.flatten().clone(), 0
+        else:
+            address, whole = matrix.data_ptr(), torch.empty(0, dtype=weight.dtype).set_(matrix)
+            offset = weight.storage_offset()
+        stored.setdefault(address, whole)
+        places[name] = ([*stored].index(address), weight.shape, weight.stride(), offset)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=file.parent) as temporary:
+        part = Path(temporary) / file.name
+        tensors = {str(i): tensor for i, tensor in enumerate(stored.values())}
+        save_file(tensors, part, metadata={_PLACES: json.dumps(places)})
+        os.replace(part, file)
+    oldest_last = sorted(file.parent.glob("engine-*.safetensors"), key=lambda each: -each.stat().st_mtime)
+    for each in oldest_last[MOST_FILES:]:
+        each.unlink(missing_ok=True)
