@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from transformer import Transformer, TransformerConfig
 from transformer.data import Batch
 from transformer.inference.decoding import continued
-from transformer.inference.engine import DecodingEngine
+from transformer.network.engine import DecodingEngine
 from transformer.training import TrainingConfig, seeded_model, train
 
 from .ratio import Ratio, in_turn, ratio

@@ -19,7 +19,7 @@ import torch
 from tests.marian import loaded, marian_folder
 from transformer import Translator
 from transformer.inference.decoding import beam_search
-from transformer.inference.engine import DecodingEngine
+from transformer.network.engine import DecodingEngine
 from transformer.storage.marian import load_marian
 
 from .models import NEVER, decoded, words

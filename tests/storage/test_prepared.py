@@ -8,8 +8,8 @@ import torch
 from huggingface_hub import constants
 
 from transformer import Transformer, Translator
-from transformer.inference.engine import DecodingEngine
 from transformer.network.config import TransformerConfig
+from transformer.network.engine import DecodingEngine
 from transformer.storage import prepared as module
 from transformer.storage.marian import load_marian
 from transformer.storage.prepared import prepared

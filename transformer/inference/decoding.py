@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from ..network.config import validate_field_types
+from ..network.engine import DecodingEngine, StepOutput
 from ..network.model import Transformer
 from ..network.probe import Probe
-from .engine import DecodingEngine, StepOutput
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from ..data.pieces import PieceVocabulary
 from ..data.vocabulary import END, PAD, START, SentenceError
 from ..messages import Message
 from ..network.config import Sinusoid
+from ..network.engine import DecodingEngine, EngineDecoding
 from ..network.layers import sinusoidal_positions
 from ..network.masks import causal_mask, padding_mask
 from ..network.probe import Probe, Recorder, chain
@@ -43,7 +44,6 @@ from .decoding import (
     until_end,
 )
 from .device import pick_device, why_device
-from .engine import DecodingEngine, EngineDecoding
 from .interventions import NOTHING, ForceWord, Interventions, SwapWord
 from .words import TokenWords, map_of_words, names_of, words_of
 

@@ -18,8 +18,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from ..inference.engine import DecodingEngine
 from ..network.config import TransformerConfig
+from ..network.engine import DecodingEngine
 from ..network.model import Transformer
 from ..network.skeleton import init_empty_weights
 from .pickled import own_cache

@@ -1,6 +1,6 @@
 """The decoding engine: the network's numbers, computed for speed where nobody watches or changes them.
 
-The network (`network/`) is written to be read: one operation a line, each open to a probe. An engine is made from it
+The network beside it is written to be read: one operation a line, each open to a probe. An engine is made from it
 when a model is loaded, and saves time in four ways. Queries, keys and values of a sublayer are one product, as are the
 keys and values of the source for all decoder layers. A matrix with at least as many columns as rows lies in memory by
 columns, which PyTorch multiplies with a few rows in half the time. With several threads a large one is cut into a block
@@ -18,9 +18,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from ..network.layers import ACTIVATIONS, DecoderLayer, EncoderLayer
-from ..network.masks import padding_mask
-from ..network.model import Attention, Transformer
+from .layers import ACTIVATIONS, DecoderLayer, EncoderLayer
+from .masks import padding_mask
+from .model import Attention, Transformer
 
 
 class _Product(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from transformer.inference.decoding import NetworkDecoding, beam_search, continued
-from transformer.inference.engine import DecodingEngine
+from transformer.network.engine import DecodingEngine
 
 from ..networks import agree, network, padded
 
