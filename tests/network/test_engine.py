@@ -8,6 +8,7 @@ import torch
 
 from transformer.inference.decoding import NetworkDecoding, beam_search, continued
 from transformer.network.engine import DecodingEngine
+from transformer.training.loop import adam
 
 from ..networks import agree, network, padded
 
@@ -52,22 +53,33 @@ def test_a_beam_agrees(penalty: Any) -> None:
         assert one.log_probability == pytest.approx(other.log_probability)
 
 
-def test_nothing_is_kept_twice_and_a_change_of_the_network_is_one_of_the_engine() -> None:
-    model = network(tie_output=True)
-    engine, src = DecodingEngine(model), torch.tensor([[3, 4]])
+def test_of_a_model_that_is_not_trained_nothing_is_kept_twice() -> None:
+    model = network(tie_output=True).requires_grad_(False)
+    still, src = copy.deepcopy(model), torch.tensor([[3, 4]])
+    engine = DecodingEngine(model)
+    assert engine.output.weight.data_ptr() == model.tgt_embedding.weight.data_ptr()
+    agree(model(src, src).logits, still(src, src).logits)
     places = {name: weight.data_ptr() for name, weight in model.named_parameters()}
-    again = DecodingEngine(model)
+    DecodingEngine(model)
     assert places == {name: weight.data_ptr() for name, weight in model.named_parameters()}
-    before = engine.start(src, 1).step([START]).logits
-    with torch.no_grad():
-        for weight in model.parameters():
-            weight.mul_(0.9)  # as a step of training does
-    after = engine.start(src, 1).step([START]).logits
-    assert not torch.allclose(before, after)
-    agree(after, NetworkDecoding(model, src).step([START]).logits)
-    agree(after, again.start(src, 1).step([START]).logits)
     assert engine.is_of(model)
     assert not engine.is_of(model.double())  # which moves the weights elsewhere
+
+
+def test_a_model_that_had_an_engine_is_trained_as_without_one() -> None:
+    model, still, src = network(d_model=32).requires_grad_(False), network(d_model=32), torch.tensor([[3, 4]])
+    DecodingEngine(model)
+    model.requires_grad_()
+    optimizers, engine = [adam(model), adam(still)], DecodingEngine(model)
+    for _ in range(3):
+        for each, optimizer in zip((model, still), optimizers, strict=True):
+            optimizer.zero_grad()
+            each(src, src).logits.square().sum().backward()
+            optimizer.step()
+    for weight, expected in zip(model.parameters(), still.parameters(), strict=True):
+        agree(weight, expected)
+    assert not engine.is_of(model)
+    agree(DecodingEngine(model).start(src, 1).step([START]).logits, NetworkDecoding(still, src).step([START]).logits)
 
 
 def test_large_matrices_are_cut_into_a_block_for_each_thread(monkeypatch: pytest.MonkeyPatch) -> None:

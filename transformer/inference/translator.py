@@ -278,7 +278,7 @@ class Translator:
 
     @property
     def _engine(self) -> DecodingEngine:
-        if not self._made.is_of(self.checkpoint.model):  # moved to another device, or made more precise
+        if not self._made.is_of(self.checkpoint.model):  # it is trained, or was moved to another device
             self._made = DecodingEngine(self.checkpoint.model)
         return self._made
 

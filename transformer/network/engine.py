@@ -4,8 +4,8 @@ The network beside it is written to be read: one operation a line, each open to 
 when a model is loaded, and saves time in four ways. Queries, keys and values of a sublayer are one product, as are the
 keys and values of the source for all decoder layers. A matrix with at least as many columns as rows lies in memory by
 columns, which PyTorch multiplies with a few rows in half the time. With several threads a large one is cut into a block
-for each. The key/value cache is allocated once. The network's `nn.Linear` become views of these matrices: nothing is
-kept twice, and what is trained on stays true. All attention weights are returned.
+for each. The key/value cache is allocated once. Where nothing is trained, the network's `nn.Linear` become views of
+these matrices, so that nothing is kept twice. All attention weights are returned.
 
 B batch, S source, t decoder inputs so far, L layers, H heads, D model width, d one head's width, V target vocabulary.
 """
@@ -57,7 +57,8 @@ class DecodingEngine:
     """A model in evaluation mode.
 
     Args:
-        model: its linear layers become views of the engine's matrices, with the values that they have.
+        model: linear layers without gradients become views of the engine's matrices, with the values that they have.
+            Others are copied, because PyTorch's fused Adam is wrong for weights that are views.
     """
 
     @torch.no_grad()
@@ -76,8 +77,9 @@ class DecodingEngine:
         self.nothing = model.positions.new_zeros(1, 1, 1)
 
     def is_of(self, model: Transformer) -> bool:
-        """Whether the model's weights are still where they were when this engine was made of it."""
-        return self.output.weight.data_ptr() == model.output_projection.weight.data_ptr()
+        """Whether its matrices are still the model's: none of these is trained, and none was moved."""
+        is_trained = any(weight.requires_grad for weight in model.parameters())
+        return not is_trained and self.output.weight.data_ptr() == model.output_projection.weight.data_ptr()
 
     def start(self, src: Tensor, max_steps: int) -> "EngineDecoding":
         """Encode source ids (B, S), and make room for so many steps.
@@ -239,7 +241,7 @@ def _layer(layer: EncoderLayer | DecoderLayer) -> _Layer:
 
 
 def _product(*linears: nn.Linear) -> _Product:
-    """One product for linear layers of the same input, which become views of its matrix, unless they are."""
+    """One product for linear layers of the same input."""
     sizes = [len(linear.weight) for linear in linears]
     out, width = sum(sizes), linears[0].weight.size(1)
     is_wide, room = out >= width, -(-out // MOST_BLOCKS) * MOST_BLOCKS  # so that it can be cut into equal blocks
@@ -249,8 +251,9 @@ def _product(*linears: nn.Linear) -> _Product:
     biases = [linear.bias for linear in linears if linear.bias is not None]
     bias = _whole(biases, (1,), room) if biases else weight.new_zeros(room)
     for linear, part, part_of_bias in zip(linears, weight[:out].split(sizes), bias[:out].split(sizes), strict=True):
-        linear.weight.data = part
-        if linear.bias is not None:
+        if not linear.weight.requires_grad:
+            linear.weight.data = part
+        if linear.bias is not None and not linear.bias.requires_grad:
             linear.bias.data = part_of_bias
     threads = min(torch.get_num_threads(), MOST_BLOCKS) if weight.device.type == "cpu" else 1
     n = threads if weight.numel() >= LARGE and len(weight) % threads == 0 else 1

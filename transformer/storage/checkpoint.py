@@ -130,7 +130,7 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
     """Read a checkpoint and trust nothing in it: every file must be complete, and all must belong together.
 
     Returns:
-        The checkpoint, its model on `device` in evaluation mode.
+        The checkpoint, its model on `device` in evaluation mode and without gradients.
 
     Raises:
         CheckpointError: a file is missing, cut off, malformed or of another checkpoint.
@@ -160,7 +160,9 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
         load_weights(model, stored)
         if digests.get(WEIGHTS) != _digest(*map(_bytes, model.parameters())):
             raise ValueError("its weights are not those that were saved")
-    return Checkpoint(model.to(device).eval(), src_vocab, tgt_vocab, **lengths, pad_source=pad_source)
+    return Checkpoint(
+        model.to(device).eval().requires_grad_(False), src_vocab, tgt_vocab, **lengths, pad_source=pad_source
+    )
 
 
 @contextmanager

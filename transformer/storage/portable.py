@@ -189,7 +189,7 @@ def _read(
     if entry["digest"] != _digest(entry["about"], dict(model.named_parameters())):
         raise ValueError("it is not what was saved")
     checkpoint = Checkpoint(model, src_vocab, tgt_vocab, about.source_length, about.output_limit, about.pad_source)
-    model.to(device).eval()
+    model.to(device).eval().requires_grad_(False)
     return PortableModel(checkpoint, about.name, about.corpus, about.pairs, about.training, about.card)
 
 

@@ -36,6 +36,8 @@ def seeded_model(config: TransformerConfig, seed: int) -> Transformer:
 
 def adam(model: Transformer) -> torch.optim.Adam:
     """The paper's optimiser (§5.3); `train` sets its learning rate at every step."""
+    for weight in model.parameters():
+        weight.data = weight.contiguous()  # the fused one is wrong for views, such as those of a decoding engine
     return torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
 
 
