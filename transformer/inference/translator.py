@@ -7,6 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from pathlib import Path
@@ -275,6 +276,12 @@ class Translator:
         self.name = name
         self.requested_device = requested_device
         self._made = DecodingEngine(checkpoint.model)
+
+    def named(self, name: str) -> "Translator":
+        """This one under another name."""
+        other = copy(self)
+        other.name = name
+        return other
 
     @property
     def _engine(self) -> DecodingEngine:

@@ -97,7 +97,7 @@ def own_model(checkpoint: str) -> LoadedModel | None:
     if checkpoint == model.key:
         return loaded
     # Its runs carry the token that requested them, not the key.
-    return replace(loaded, translator=Translator(loaded.portable.checkpoint, checkpoint))
+    return replace(loaded, translator=loaded.translator.named(checkpoint))
 
 
 def no_checkpoint() -> RefusedCheckpointError:
