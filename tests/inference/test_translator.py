@@ -311,3 +311,25 @@ def test_a_forced_token_whose_probability_underflows_has_a_finite_logarithm(toy:
     run = Translator(replace(toy.checkpoint, model=model), "sharp").translate(BEER[0], forced=("coke",))
     assert run.steps[0].probability == 0
     assert -1000 < run.log_probability < -700
+
+
+def test_a_part_that_somebody_replaced_or_watches_is_computed(classroom: Translator) -> None:
+    sentence, checkpoint, seen = "Der Hund schläft", deepcopy(classroom.checkpoint), list[int]()
+    translator = Translator(checkpoint, "classroom")
+    expected = translator.translate(sentence)
+    hook = checkpoint.model.decoder.layers[0].register_forward_hook(lambda *_: seen.append(1))
+    assert translator.translate(sentence).output == expected.output
+    assert len(seen) == len(expected.output)
+    hook.remove()
+
+    class Last(torch.nn.Linear):
+        """Always the same word."""
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.zeros(*x.shape[:-1], self.out_features).index_fill(-1, torch.tensor(5), 1.0)
+
+    checkpoint.model.output_projection = Last(1, len(checkpoint.tgt_vocab))
+    word = checkpoint.tgt_vocab.tokens[5]
+    assert {*translator.translate(sentence).output} == {word}
+    assert {*translator.translate_many([sentence])[0].output} == {word}
+    assert translator.beam(sentence).branches[0].token == word

@@ -275,7 +275,8 @@ class Translator:
         self.checkpoint = checkpoint
         self.name = name
         self.requested_device = requested_device
-        self._made = DecodingEngine(checkpoint.model)
+        can_be_made = DecodingEngine.can_be_of(checkpoint.model)
+        self._made = DecodingEngine(checkpoint.model) if can_be_made else None
 
     def named(self, name: str) -> "Translator":
         """This one under another name."""
@@ -284,9 +285,13 @@ class Translator:
         return other
 
     @property
-    def _engine(self) -> DecodingEngine:
-        if not self._made.is_of(self.checkpoint.model):  # it is trained, or was moved to another device
-            self._made = DecodingEngine(self.checkpoint.model)
+    def _engine(self) -> DecodingEngine | None:
+        """None where somebody has changed a part of the network, or watches one."""
+        model = self.checkpoint.model
+        if not DecodingEngine.can_be_of(model):
+            return None
+        if not (self._made and self._made.is_of(model)):  # it is trained, or was moved to another device
+            self._made = DecodingEngine(model)
         return self._made
 
     @property
@@ -366,14 +371,14 @@ class Translator:
         choose = sampling.chooser() if sampling else most_likely
         # A seventh faster, but a caller's probe may use its values in a graph, which inference mode forbids.
         with torch.inference_mode(probe is None):
-            if changed or probe:
+            if changed or probe or not (engine := self._engine):
                 recorder = Recorder(lambda name: name in RECORDED or name.endswith("weights"))
                 watching = reduce(chain, [each for each in (changed, probe, recorder) if each])
                 has_cache = changed is None
                 steps = [*decode(checkpoint.model, src, start, end, limit, watching, forced_ids, choose, has_cache)]
                 values = _joined(recorder)
             else:
-                decoding = self._engine.start(src, limit)
+                decoding = engine.start(src, limit)
                 steps = [*continued(decoding, start, end, limit, forced_ids, choose)]
                 values = self._values(decoding)
         ids, distributions = [step.token for step in steps], [step.distribution for step in steps]
@@ -402,6 +407,8 @@ class Translator:
             except (SentenceError, TypeError) as error:
                 error.args = (f"sentences[{i}]: {error}",)
                 raise
+        if not (engine := self._engine):
+            return [self.translate(sentence) for sentence in sentences]
         vocab, limit = self.checkpoint.tgt_vocab, self.checkpoint.output_limit
         begin, end = vocab.ids[START], vocab.ids[END]
         by_length = sorted(range(len(sources)), key=lambda i: len(sources[i]))
@@ -410,7 +417,7 @@ class Translator:
             batch = by_length[start : start + batch_size]
             src = padded([sources[i] for i in batch]).to(self.device)  # (B, S)
             with torch.inference_mode():
-                decoding = self._engine.start(src, limit)
+                decoding = engine.start(src, limit)
                 tokens, outputs = zip(*batch_steps(decoding, len(batch), begin, end, limit), strict=True)
                 distributions = torch.stack([out.logits for out in outputs], dim=1).softmax(dim=-1)  # (B, T, V)
                 values = self._values(decoding)
@@ -430,7 +437,8 @@ class Translator:
             values[LOCATIONS[kind].probe_name(0, "mask")] = mask
             values |= {LOCATIONS[kind].probe_name(i, "weights"): weights for i, weights in enumerate(maps)}
         for stack, embedding, ids in (("encoder", model.src_embedding, src), ("decoder", model.tgt_embedding, inputs)):
-            scaled, positions = embedding.weight[ids] * self._engine.embedding_scale, model.positions[: ids.size(1)]
+            scale = math.sqrt(model.config.d_model) if model.config.scale_embeddings else 1.0
+            scaled, positions = embedding.weight[ids] * scale, model.positions[: ids.size(1)]
             parts = zip(INPUT_PARTS, (scaled, positions, scaled + positions), strict=True)
             values |= {f"{stack}.{part}": value for part, value in parts}
         return values
@@ -513,7 +521,9 @@ class Translator:
         checkpoint, vocab = self.checkpoint, self.checkpoint.tgt_vocab
         src = torch.tensor([self._source_ids(sentence)], device=self.device)
         start, end, limit = vocab.ids[START], vocab.ids[END], checkpoint.output_limit
-        found = beam_search(self._engine, src, start, end, limit, width, alpha, penalty, checkpoint.forces_end)
+        found = beam_search(
+            self._engine or checkpoint.model, src, start, end, limit, width, alpha, penalty, checkpoint.forces_end
+        )
         branches = (Hypothesis(**vars(one) | {"token": vocab.tokens[one.token]}) for one in found.hypotheses)
         return BeamTree(vocab.decode(found.output(found.best)), tuple(branches), found.best)
 

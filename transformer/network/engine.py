@@ -18,9 +18,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from .attention import MultiHeadAttention
 from .layers import ACTIVATIONS, DecoderLayer, EncoderLayer
 from .masks import padding_mask
-from .model import Attention, Transformer
+from .model import Attention, Decoder, Encoder, Transformer
 
 
 class _Product(NamedTuple):
@@ -53,6 +54,12 @@ class _Layer(NamedTuple):
 FEW_ROWS, MOST_BLOCKS, LARGE = 8, 8, 2**17
 
 
+PARTS = {
+    *(Transformer, Encoder, Decoder, EncoderLayer, DecoderLayer, MultiHeadAttention),
+    *(nn.ModuleList, nn.Embedding, nn.Linear, nn.LayerNorm, nn.Identity, nn.Dropout),
+}
+
+
 class DecodingEngine:
     """A model in evaluation mode.
 
@@ -75,6 +82,14 @@ class DecodingEngine:
         self.encoder_norm, self.decoder_norm = model.encoder.norm, model.decoder.norm
         self.embedding_scale = math.sqrt(self.config.d_model) if self.config.scale_embeddings else 1.0
         self.nothing = model.positions.new_zeros(1, 1, 1)
+
+    @staticmethod
+    def can_be_of(model: Transformer) -> bool:
+        """Whether the model's parts are this package's own, and nobody watches one by a hook."""
+        parts = [*model.modules()]
+        return {*map(type, parts)} <= PARTS and not any(
+            part._forward_hooks or part._forward_pre_hooks for part in parts
+        )
 
     def is_of(self, model: Transformer) -> bool:
         """Whether its matrices are still the model's: none of these is trained, and none was moved."""
