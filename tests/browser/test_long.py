@@ -103,7 +103,7 @@ def test_each_of_the_three_maps_opens_on_the_largest_change(shared: Visit) -> No
     page = shared.go(tab="break", part="whatif")
     made_up.show(page, LAYERS, HEADS, WORDS, [(*LARGEST, 0.01)], before=[(*LARGEST, 1)])
     move(page, {"kind": "decoder", "layer": LAYER, "head": HEAD})
-    for name in ("modified", "original", "difference"):
+    for name in ("original", "difference", "modified"):
         page.locator(f"#whatif [value={name}]").click()
         frame = page.locator(f"#whatif [data-map={name}] > .scroll")
         expect_largest_in_view(frame)
