@@ -13,7 +13,7 @@ from transformer.training.loop import adam
 from ..networks import agree, network, padded
 
 PAD, START, NEVER = 0, 11, -1
-SOURCES = [[3, 4, 5], [7, 2, 9, 1, 6], [8]]
+SOURCES = [[3, 4, 5], [7, 2, 9, 1, 6], [8], [PAD]]  # of which the last attends to nothing
 KINDS: list[dict[str, Any]] = [
     {},
     {"norm_first": True, "final_norm": "both"},
@@ -29,7 +29,7 @@ KINDS: list[dict[str, Any]] = [
 def test_a_batch_agrees_step_by_step_with_all_maps(fields: dict[str, Any]) -> None:
     model = network(2, **fields)
     still, src = copy.deepcopy(model), padded(SOURCES)
-    inputs = torch.tensor([[START, START, START], [5, PAD, 3], [PAD, 4, 8], [1, 2, 3]])  # padding that was output, too
+    inputs = torch.tensor([[START] * 4, [5, PAD, 3, 1], [PAD, 4, 8, 1], [1, 2, 3, PAD]])  # padding that was output, too
     ours, theirs = DecodingEngine(model).start(src, len(inputs)), NetworkDecoding(still, src)
     for row in inputs.tolist():
         for value, expected in zip(ours.step(row), theirs.step(row), strict=True):

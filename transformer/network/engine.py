@@ -52,8 +52,6 @@ class _Layer(NamedTuple):
 
 # PyTorch multiplies few rows by one thread, unless the matrix is in blocks; a small matrix is not worth two.
 FEW_ROWS, MOST_BLOCKS, LARGE = 8, 8, 2**17
-
-
 PARTS = {
     *(Transformer, Encoder, Decoder, EncoderLayer, DecoderLayer, MultiHeadAttention),
     *(nn.ModuleList, nn.Embedding, nn.Linear, nn.LayerNorm, nn.Identity, nn.Dropout),
@@ -87,9 +85,8 @@ class DecodingEngine:
     def can_be_of(model: Transformer) -> bool:
         """Whether the model's parts are this package's own, and nobody watches one by a hook."""
         parts = [*model.modules()]
-        return {*map(type, parts)} <= PARTS and not any(
-            part._forward_hooks or part._forward_pre_hooks for part in parts
-        )
+        is_watched = any(part._forward_hooks or part._forward_pre_hooks for part in parts)
+        return {*map(type, parts)} <= PARTS and not is_watched
 
     def is_of(self, model: Transformer) -> bool:
         """Whether its matrices are still the model's: none of these is trained, and none was moved."""
@@ -100,7 +97,7 @@ class DecodingEngine:
         """Encode source ids (B, S), and make room for so many steps.
 
         Raises:
-            ValueError: the source is longer than max_len, or a sentence is nothing but padding.
+            ValueError: the source is longer than max_len.
         """
         return EngineDecoding(self, src, max_steps)
 
@@ -119,9 +116,8 @@ class DecodingEngine:
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Scaled dot-product attention (§3.2.1) of N heads, each (N, Q or K, d); the mask is added to the scores."""
         beta, added = (0, self.nothing) if mask is None else (1, mask)
-        weights = torch.baddbmm(added, q, k.transpose(1, 2), beta=beta, alpha=self.config.head_dim**-0.5).softmax(
-            dim=-1
-        )
+        scores = torch.baddbmm(added, q, k.transpose(1, 2), beta=beta, alpha=self.config.head_dim**-0.5)
+        weights = scores.softmax(dim=-1)
         if mask is not None:
             weights.nan_to_num_(0.0)  # a fully masked query attends to nothing
         return torch.bmm(weights, v), weights
@@ -240,8 +236,6 @@ class EngineDecoding:
         """What a mask (B, 1, 1, K) adds to the scores, (B * H, 1, K): 0 or -inf; None where it allows all."""
         if allowed.all():
             return None
-        if not allowed.any(dim=-1).all():
-            raise ValueError("a sentence is nothing but padding")
         added = self._engine.nothing.expand(allowed.shape).masked_fill(~allowed, -math.inf)
         return added.expand(-1, self._engine.config.n_heads, -1, -1).flatten(0, 1)
 
