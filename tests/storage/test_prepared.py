@@ -46,7 +46,7 @@ def test_the_second_load_reads_the_prepared_file_alone(folder: Path) -> None:
     again = prepared(CONFIG, "a", unreadable)
     expect_original(again)
     places = {name: weight.data_ptr() for name, weight in again.named_parameters() if weight.dim() == 2}
-    DecodingEngine(again)
+    assert DecodingEngine(again).is_of(again)
     assert places == {name: weight.data_ptr() for name, weight in again.named_parameters() if weight.dim() == 2}
     assert len(list(folder.iterdir())) == 1
     with pytest.raises(AssertionError, match="read again"):
@@ -86,6 +86,8 @@ def test_a_marian_model_of_the_cache_translates_alike_from_both_files(tmp_path: 
     weights = (tmp_path / "model" / "model.safetensors").rename(tmp_path / ("c" * 64))
     first, again = (Translator(load_marian(tmp_path / "model", "cpu", weights, mapped=True), "m") for _ in range(2))
     assert len(list(folder.iterdir())) == 1
+    for each in (first, again):  # without gradients, so that nothing is kept twice
+        assert DecodingEngine(each.checkpoint.model).is_of(each.checkpoint.model)
     for sentence in SENTENCES:
         run, expected = again.translate(sentence), first.translate(sentence)
         assert run.output == expected.output

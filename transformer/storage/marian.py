@@ -358,7 +358,7 @@ def _model(config: TransformerConfig, tensors: _Tensors, copied: list[int], supp
             if not torch.allclose(stored, model.positions, rtol=0, atol=2e-3):  # fp16 has 11 bits
                 raise ValueError(f"{name} holds other positions than sines and cosines in halves")
     model.load_state_dict(weights, assign=True)
-    return model
+    return model.requires_grad_(False)
 
 
 def _embeddings(

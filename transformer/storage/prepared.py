@@ -61,7 +61,7 @@ def _mapped(file: Path, config: TransformerConfig) -> Transformer:
         view = storages[of].as_strided(shape, stride, storages[of].storage_offset() + offset)
         made.setdefault(str(place), nn.Parameter(view, requires_grad=False))
     model.load_state_dict({name: made[str(place)] for name, place in places.items()}, assign=True)
-    return model
+    return model.requires_grad_(False)
 
 
 def _write(model: Transformer, file: Path) -> None:
