@@ -275,8 +275,8 @@ class Translator:
         self.checkpoint = checkpoint
         self.name = name
         self.requested_device = requested_device
-        can_be_made = DecodingEngine.can_be_of(checkpoint.model)
-        self._made = DecodingEngine(checkpoint.model) if can_be_made else None
+        self._made: DecodingEngine | None = None
+        self._made = self._engine  # now, rather than with the first translation
 
     def named(self, name: str) -> "Translator":
         """This one under another name."""
@@ -437,8 +437,7 @@ class Translator:
             values[LOCATIONS[kind].probe_name(0, "mask")] = mask
             values |= {LOCATIONS[kind].probe_name(i, "weights"): weights for i, weights in enumerate(maps)}
         for stack, embedding, ids in (("encoder", model.src_embedding, src), ("decoder", model.tgt_embedding, inputs)):
-            scale = math.sqrt(model.config.d_model) if model.config.scale_embeddings else 1.0
-            scaled, positions = embedding.weight[ids] * scale, model.positions[: ids.size(1)]
+            scaled, positions = embedding.weight[ids] * model.config.embedding_scale, model.positions[: ids.size(1)]
             parts = zip(INPUT_PARTS, (scaled, positions, scaled + positions), strict=True)
             values |= {f"{stack}.{part}": value for part, value in parts}
         return values

@@ -1,5 +1,6 @@
 """The architecture of a network. Knows nothing of words, weights or devices."""
 
+import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal, get_args, get_origin
 
@@ -88,6 +89,11 @@ class TransformerConfig:
     def head_dim(self) -> int:
         """d_k, the width of one head's queries, keys and values (§3.2.2)."""
         return self.d_model // self.n_heads
+
+    @property
+    def embedding_scale(self) -> float:
+        """What embeddings are multiplied by (§3.4)."""
+        return math.sqrt(self.d_model) if self.scale_embeddings else 1.0
 
     def layers(self, stack: str) -> int:
         """The depth of "encoder" or "decoder"."""

@@ -78,7 +78,6 @@ class DecodingEngine:
         self.source = _product(*(part for each in attentions for part in (each.k_proj, each.v_proj)))
         self.output = _product(model.output_projection)
         self.encoder_norm, self.decoder_norm = model.encoder.norm, model.decoder.norm
-        self.embedding_scale = math.sqrt(self.config.d_model) if self.config.scale_embeddings else 1.0
         self.nothing = model.positions.new_zeros(1, 1, 1)
 
     @staticmethod
@@ -111,7 +110,7 @@ class DecodingEngine:
         if end > self.config.max_len:
             raise ValueError(f"a sequence of {end} is longer than max_len ({self.config.max_len})")
         positions = self.positions[past:end]
-        return torch.add(positions, embedding.weight[ids], alpha=self.embedding_scale).flatten(0, 1)
+        return torch.add(positions, embedding.weight[ids], alpha=self.config.embedding_scale).flatten(0, 1)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Scaled dot-product attention (§3.2.1) of N heads, each (N, Q or K, d); the mask is added to the scores."""
@@ -254,9 +253,8 @@ def _product(*linears: nn.Linear) -> _Product:
     sizes = [len(linear.weight) for linear in linears]
     out, width = sum(sizes), linears[0].weight.size(1)
     is_wide, room = out >= width, -(-out // MOST_BLOCKS) * MOST_BLOCKS  # so that it can be cut into equal blocks
-    weight = _whole(
-        [linear.weight for linear in linears], (1, room) if is_wide else (width, 1), room if is_wide else out
-    )
+    stride, rows = ((1, room), room) if is_wide else ((width, 1), out)
+    weight = _whole([linear.weight for linear in linears], stride, rows)
     biases = [linear.bias for linear in linears if linear.bias is not None]
     bias = _whole(biases, (1,), room) if biases else weight.new_zeros(room)
     for linear, part, part_of_bias in zip(linears, weight[:out].split(sizes), bias[:out].split(sizes), strict=True):

@@ -4,7 +4,6 @@ B batch, S source, T target, H heads, D model width, V target vocabulary.
 """
 
 import itertools
-import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -290,10 +289,7 @@ class Transformer(nn.Module):
         config, end = self.config, past + ids.size(1)
         if end > config.max_len:
             raise ValueError(f"a sequence of {end} is longer than max_len ({config.max_len})")
-        x = embedding(ids)
-        if config.scale_embeddings:
-            x = x * math.sqrt(config.d_model)
-        x = apply_probe(probe, "embedding", x)
+        x = apply_probe(probe, "embedding", embedding(ids) * config.embedding_scale)
         if config.embedding_dropout == "before":
             x = self.embedding_dropout(x)
         x = x + apply_probe(probe, "positions", self.positions[past:end])

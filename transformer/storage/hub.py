@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from . import marian
 from .checkpoint import INVALID_CONTENT, CheckpointError, first_line
-from .pickled import converted
+from .pickled import DIGEST, converted
 
 Progress = Callable[[int, int], None]  # bytes fetched so far, bytes in all; it may raise to cancel
 
@@ -187,7 +187,7 @@ def _in_folder(folder: Path) -> Fetched | None:
     if not pickle.is_file():
         return None
     blob = pickle.resolve().name  # the cache names large files by their digests
-    return Fetched(folder, converted(pickle, digest=blob if re.fullmatch("[0-9a-f]{64}", blob) else ""))
+    return Fetched(folder, converted(pickle, digest=blob if DIGEST.fullmatch(blob) else ""))
 
 
 def _wanted(name: str, sizes: Mapping[str, int]) -> list[str]:

@@ -16,7 +16,6 @@ E with the words, and config.json has under OWN what Marian's configuration cann
 """
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -31,7 +30,7 @@ from ..network.config import Activation, TransformerConfig
 from ..network.model import Transformer
 from ..network.skeleton import init_empty_weights
 from .checkpoint import Checkpoint, CheckpointError, check_lengths, read_json, reading
-from .pickled import converted
+from .pickled import DIGEST, converted
 from .portable import MAX_LAYERS, MAX_POSITIONS
 from .prepared import prepared
 
@@ -55,7 +54,6 @@ NORMS = {
     "encoder": {"norm2": "final_layer_norm"},
     "decoder": {"norm2": "encoder_attn_layer_norm", "norm3": "final_layer_norm"},
 }
-_DIGEST = re.compile("[0-9a-f]{64}")
 _FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 
@@ -115,7 +113,7 @@ def load_marian(
             return model
 
     digest = weights.resolve().stem  # of a file in the Hub's cache
-    model = prepared(shape, [digest, copied, suppressed], read) if mapped and _DIGEST.fullmatch(digest) else read()
+    model = prepared(shape, [digest, copied, suppressed], read) if mapped and DIGEST.fullmatch(digest) else read()
     forces_end = generation.get("forced_eos_token_id") is not None
     return Checkpoint(model.to(device).eval(), source, target, **lengths, pad_source=pad_source, forces_end=forces_end)
 

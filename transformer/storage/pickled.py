@@ -6,12 +6,16 @@ the process is there for whatever else a file may do to it.
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+DIGEST = re.compile("[0-9a-f]{64}")  # a SHA-256, which is the name of a large file in the Hub's cache
 MEMORY_PER_BYTE, MEMORY = 3, 2**29  # for the weights, a copy and the file's pages; and for everything else
 TIMEOUT = 600  # seconds
 
@@ -31,13 +35,10 @@ def converted(file: Path, digest: str = "") -> Path:
         if not digest:
             with file.open("rb") as content:
                 digest = hashlib.file_digest(content, "sha256").hexdigest()
-        folder = own_cache()
-        folder.mkdir(parents=True, exist_ok=True)
-        done = folder / f"{digest}.safetensors"
+        done = own_cache() / f"{digest}.safetensors"
         if done.exists():
             return done
-        with tempfile.TemporaryDirectory(dir=folder) as temporary:
-            part = Path(temporary) / done.name
+        with placed(done) as part:
             most = MEMORY + MEMORY_PER_BYTE * file.stat().st_size
             command = [sys.executable, "-P", __file__, str(file), str(part), str(most)]
             try:
@@ -48,8 +49,17 @@ def converted(file: Path, digest: str = "") -> Path:
                 lines = [line for line in run.stderr.splitlines() if line.strip()]
                 why = lines[-1] if lines else f"its process ended with {run.returncode}"
                 raise CheckpointError(f"{file}: not a pickle of weights ({first_line(ValueError(why))[:200]})")
-            os.replace(part, done)
         return done
+
+
+@contextmanager
+def placed(file: Path) -> Iterator[Path]:
+    """Where to write a file of the own cache: it takes its place when the block ends, or nothing does."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=file.parent) as temporary:
+        part = Path(temporary) / file.name
+        yield part
+        os.replace(part, file)
 
 
 def own_cache() -> Path:

@@ -1,14 +1,13 @@
-"""The weights of a model as the decoding engine has lain them out, in a file from which they are mapped next time.
+"""The weights of a model as the decoding engine has laid them out, in a file from which they are mapped next time.
 
 One file for each model of the Hub, in this project's folder beside the Hub's cache, as large as the weights in float32.
-The latest MOST_FILES are kept, and whoever wants the space removes any of them: it is written again.
+The MOST_FILES that were used last are kept. Any of them may be deleted; it is written again when it is needed.
 """
 
 import contextlib
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from ..network.config import TransformerConfig
 from ..network.engine import DecodingEngine
 from ..network.model import Transformer
 from ..network.skeleton import init_empty_weights
-from .pickled import own_cache
+from .pickled import own_cache, placed
 
 VERSION = 1  # of the layout
 MOST_FILES = 8
@@ -38,12 +37,11 @@ def prepared(config: TransformerConfig, determined_by: Any, read: Callable[[], T
     """
     key = hashlib.sha256(json.dumps([VERSION, vars(config), determined_by]).encode()).hexdigest()
     file = own_cache() / f"engine-{key}.safetensors"
-    try:
+    with contextlib.suppress(OSError, SafetensorError, KeyError, ValueError, RuntimeError):  # none, or a damaged one
         model = _mapped(file, config)
         os.utime(file)
         return model
-    except (OSError, SafetensorError, KeyError, ValueError, RuntimeError):  # there is none, or it is damaged
-        model = read()
+    model = read()
     with contextlib.suppress(OSError):  # of a full disk, or of one that is only read
         _write(model, file)
     return model
@@ -56,17 +54,16 @@ def _mapped(file: Path, config: TransformerConfig) -> Transformer:
     with init_empty_weights():
         model = Transformer(config)
     made: dict[str, nn.Parameter] = {}  # weights that are tied are one
-    for place in places.values():
-        of, shape, stride, offset = place
+    for of, shape, stride, offset in places.values():
         view = storages[of].as_strided(shape, stride, storages[of].storage_offset() + offset)
-        made.setdefault(str(place), nn.Parameter(view, requires_grad=False))
+        made.setdefault(str([of, shape, stride, offset]), nn.Parameter(view))
     model.load_state_dict({name: made[str(place)] for name, place in places.items()}, assign=True)
     return model.requires_grad_(False)
 
 
 def _write(model: Transformer, file: Path) -> None:
     DecodingEngine(model)  # lays out the weights
-    stored: dict[int, Tensor] = {}  # a matrix by its address, or a weight that lies in none
+    stored: dict[int, tuple[int, Tensor]] = {}  # by address, a matrix or a weight that lies in none, and its number
     places = {}
     for name, weight in model.state_dict().items():
         matrix = weight.untyped_storage()
@@ -75,14 +72,11 @@ def _write(model: Transformer, file: Path) -> None:
         else:
             address, whole = matrix.data_ptr(), torch.empty(0, dtype=weight.dtype).set_(matrix)
             offset = weight.storage_offset()
-        stored.setdefault(address, whole)
-        places[name] = ([*stored].index(address), weight.shape, weight.stride(), offset)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=file.parent) as temporary:
-        part = Path(temporary) / file.name
-        tensors = {str(i): tensor for i, tensor in enumerate(stored.values())}
+        number, _ = stored.setdefault(address, (len(stored), whole))
+        places[name] = (number, weight.shape, weight.stride(), offset)
+    with placed(file) as part:
+        tensors = {str(number): whole for number, whole in stored.values()}
         save_file(tensors, part, metadata={_PLACES: json.dumps(places)})
-        os.replace(part, file)
     oldest_last = sorted(file.parent.glob("engine-*.safetensors"), key=lambda each: -each.stat().st_mtime)
     for each in oldest_last[MOST_FILES:]:
         each.unlink(missing_ok=True)
