@@ -24,6 +24,7 @@ from ..data.vocabulary import END, PAD, START, SentenceError
 from ..messages import Message
 from ..network.config import Sinusoid
 from ..network.engine import DecodingEngine, EngineDecoding
+from ..network.int8 import PRECISION, Precision, to_int8
 from ..network.layers import sinusoidal_positions
 from ..network.masks import causal_mask, padding_mask
 from ..network.probe import Probe, Recorder, chain
@@ -309,6 +310,7 @@ class Translator:
         device: str | None = None,
         progress: Progress | None = None,
         max_bytes: int = MAX_BYTES,
+        precision: Precision | None = None,
     ) -> "Translator":
         """Load a model onto `device` (see `pick_device`).
 
@@ -318,25 +320,41 @@ class Translator:
                 as `owner/name` or `owner/name@revision`, which is fetched into the Hub's cache.
             progress: called with the bytes fetched so far and in all; it may raise to cancel.
             max_bytes: of the files of a model of the Hub; a larger one is not fetched.
+            precision: of the weights; a Marian model's are in $TRANSFORMER_PRECISION else, and all others in float32.
+                With int8, which the name then says, maps and probabilities differ: see transformer/README.md.
 
         Raises:
             CheckpointError: there is no such checkpoint or model, it is damaged, too large or cannot be fetched, or its
                 network is another than this one.
             PortableError: the file cannot be used.
-            ValueError: the device is not available.
+            ValueError: the device is not available, or there is no such precision on it.
         """
         if os.path.isfile(name):
             file = Path(name)
-            return cls(load_portable(file, device=pick_device(device)).checkpoint, file.stem, device)
+            checkpoint = load_portable(file, device=pick_device(device)).checkpoint
+            return cls(checkpoint, file.stem, device)._in(precision or "float32")
+        from_environment = os.environ.get(PRECISION) or "float32"
         folder = FOLDER / name if name in available_checkpoints() else Path(name)
         if isinstance(name, str) and not os.path.isdir(folder) and is_on_hub(name):
             fetched = fetch(name, progress, max_bytes)
-            return cls(load_marian(fetched.folder, pick_device(device), fetched.weights, mapped=True), name, device)
+            checkpoint = load_marian(fetched.folder, pick_device(device), fetched.weights, mapped=True)
+            return cls(checkpoint, name, device)._in(precision or from_environment)
         if not str(name) or not os.path.isdir(folder):
             there = ", ".join(available_checkpoints()) or "none"
             raise CheckpointError(f"{' '.join(str(name).split())}: no such checkpoint; there is {there}")
-        load = load_marian if is_marian(folder) else load_checkpoint
-        return cls(load(folder, pick_device(device)), folder.name, device)
+        if is_marian(folder):
+            checkpoint = load_marian(folder, pick_device(device))
+            return cls(checkpoint, folder.name, device)._in(precision or from_environment)
+        return cls(load_checkpoint(folder, pick_device(device)), folder.name, device)._in(precision or "float32")
+
+    def _in(self, precision: str) -> "Translator":
+        """This one with such weights, which its name says."""
+        if precision not in get_args(Precision):
+            raise ValueError(f"the precision {precision!r} is not one of {', '.join(get_args(Precision))}")
+        if precision == "float32":
+            return self
+        to_int8(self.checkpoint.model)
+        return Translator(self.checkpoint, f"{self.name} (int8)", self.requested_device)
 
     def translate(
         self,

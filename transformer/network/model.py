@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from .attention import KeyValueCache
 from .config import TransformerConfig
+from .int8 import check_float32
 from .layers import DecoderLayer, EncoderLayer, LayerCache, sinusoidal_positions
 from .masks import causal_mask, padding_mask
 from .probe import Probe, apply_probe, scoped
@@ -187,7 +188,11 @@ class Transformer(nn.Module):
 
         Embeddings, positions and the output projection stay here: it takes `encoder.input` and `decoder.input`, as a
         probe sees them, and returns `decoder.output`. Its masks mean the opposite: True = may not attend.
+
+        Raises:
+            ValueError: the weights are int8.
         """
+        check_float32(self)
         return to_torch_stacks(self.config, self.state_dict()).train(self.training)
 
     def forward(

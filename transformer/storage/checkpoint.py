@@ -24,6 +24,7 @@ from torch import Tensor
 from ..data.vocabulary import PAD, Vocabulary, check_target
 from ..files import shipped
 from ..network.config import TransformerConfig
+from ..network.int8 import check_float32
 from ..network.model import Transformer
 from ..network.rng import rng_lock
 
@@ -96,8 +97,9 @@ def save_checkpoint(checkpoint: Checkpoint, folder: str | Path, card: str) -> No
     """Write all four files, each of them atomically.
 
     Raises:
-        ValueError: a vocabulary has a tokenizer, which a checkpoint cannot hold.
+        ValueError: the weights are int8, or a vocabulary has a tokenizer, which a checkpoint cannot hold.
     """
+    check_float32(checkpoint.model)
     folder = Path(folder)
     config = {
         "model": asdict(checkpoint.model.config),

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from ..data.pieces import FIRST, PieceVocabulary
 from ..data.vocabulary import END, PAD, START
 from ..network.config import TransformerConfig
+from ..network.int8 import check_float32
 from ..network.model import Transformer
 from . import marian
 from .checkpoint import Checkpoint, write
@@ -36,8 +37,10 @@ def save_marian(checkpoint: Checkpoint, folder: str | Path) -> None:
     attention weights up to rounding.
 
     Raises:
-        ValueError: Marian has no such network, or a vocabulary has a tokenizer that its folder cannot hold.
+        ValueError: the weights are int8, Marian has no such network, or a vocabulary has a tokenizer that its folder
+            cannot hold.
     """
+    check_float32(checkpoint.model)
     folder, config = Path(folder), checkpoint.model.config
     _check_expressible(config)
     source, target = checkpoint.src_vocab, checkpoint.tgt_vocab

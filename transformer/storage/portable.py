@@ -23,6 +23,7 @@ from ..data.vocabulary import Vocabulary, check_visible, has_word
 from ..messages import MessageError
 from ..network.config import TransformerConfig
 from ..network.cost import count_heads, count_parameters, count_run_values
+from ..network.int8 import check_float32
 from ..network.model import Transformer
 from ..network.rng import rng_lock
 from .checkpoint import INVALID_CONTENT, Checkpoint, check_vocabularies, first_line, load_weights
@@ -97,9 +98,10 @@ def save_portable(portable: PortableModel, file: Path) -> None:
     """Write the one file.
 
     Raises:
-        ValueError: a vocabulary does not fold, or it has a tokenizer, which the file cannot hold.
+        ValueError: the weights are int8, a vocabulary does not fold, or it has a tokenizer, which the file cannot hold.
     """
     checkpoint = portable.checkpoint
+    check_float32(checkpoint.model)
     for vocab in (checkpoint.src_vocab, checkpoint.tgt_vocab):
         if not vocab.folds or vocab.tokenizer:
             raise ValueError("a model file holds vocabularies that fold and have no tokenizer")
