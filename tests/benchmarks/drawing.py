@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -115,12 +115,12 @@ def fetched() -> tempfile.TemporaryDirectory[str]:
     return scripts
 
 
-def bertviz(run: Translation, view: str) -> str:
-    """The page of BertViz's head view or model view, with scripts from its own folder."""
-    import bertviz as module
+def bertviz(run: Translation) -> str:
+    """The page of BertViz's head view, with scripts from its own folder."""
+    from bertviz import head_view
 
     maps = {kind: [torch.from_numpy(layer.weights.copy())[None] for layer in run.attention.of(kind)] for kind in KINDS}
-    page = getattr(module, view)(
+    page = head_view(
         encoder_attention=maps["encoder"],
         decoder_attention=maps["decoder"],
         cross_attention=maps["cross"],
@@ -213,33 +213,21 @@ def shown_in_page(browser: Browser, url: str, run: Translation, checkpoint: Chec
     return page
 
 
-def their_page(browser: Browser, folder: Path, run: Translation, view: str, drawn: str) -> Page:
-    (folder / f"{view}.html").write_text(bertviz(run, view), "utf-8")
-    page = opened(browser, f"http://bertviz.test/{view}.html", folder)
-    page.locator(drawn).first.wait_for(state="attached", timeout=MINUTES)
+def their_page(browser: Browser, folder: Path, run: Translation) -> Page:
+    (folder / "page.html").write_text(bertviz(run), "utf-8")
+    page = opened(browser, "http://bertviz.test/page.html", folder)
+    page.locator("#attention line").first.wait_for(state="attached", timeout=MINUTES)
     return page
-
-
-def clicked(ours: Page, theirs: Page, pairs: Iterable[tuple[Control, Control]]) -> tuple[list[float], list[float]]:
-    """ms of each pair of clicks, in turn."""
-    took = [(ours.evaluate(WORK, our), theirs.evaluate(WORK, their)) for our, their in pairs]
-    return [our for our, _ in took], [their for _, their in took]
 
 
 def longest(ours: Page, theirs: Page) -> Ratio:
     """Another head of 128 words as a heatmap, of one kind only, since each of BertViz's takes long."""
     (_, chosen, _), *others = clicks(0, 1, 8, 1)
     ours.evaluate(WORK, chosen)
-    took = clicked(ours, theirs, ((our, their) for which, our, their in others if which == "head"))
-    return ratio(f"switch of head, {LONGEST} words", BERTVIZ, None, *took, note=THREAD)
-
-
-def every_head(ours: Page, theirs: Page) -> Ratio:
-    """All layers × heads of another kind of attention."""
-    ours.evaluate(WORK, ["#attention .controls button[value=all]", "click", None])
-    kinds = [next(clicks(n, 1, 1, 1)) for n in (1, 2, 0)] * ROUNDS
-    took = clicked(ours, theirs, ((our, their) for _, our, their in kinds))
-    return ratio(f"all heads of another kind, {WORDS} words", "BertViz model view", None, *took, note=THREAD)
+    pairs = [(our, their) for which, our, their in others if which == "head"]
+    took = [(ours.evaluate(WORK, our), theirs.evaluate(WORK, their)) for our, their in pairs]
+    our_ms, their_ms = zip(*took, strict=True)
+    return ratio(f"switch of head, {LONGEST} words", BERTVIZ, None, our_ms, their_ms, note=THREAD)
 
 
 def inside(browser: Browser, url: str, folder: Path, checkpoint: Checkpoint) -> Ratio:
@@ -262,19 +250,16 @@ def against_bertviz(browser: Browser, folder: Path, url: str) -> Iterator[Ratio]
     for name, (run, checkpoint) in {"the toy": toy(), f"{WORDS} words": of_words(WORDS)}.items():
         ours = shown_in_page(browser, url, run, checkpoint)
         yield from slowest(ours, name, run)
-        theirs = their_page(browser, folder, run, "head_view", "#attention line")
+        theirs = their_page(browser, folder, run)
         yield from switches(ours, theirs, name, run)
         if name != "the toy":
-            theirs.context.close()
-            theirs = their_page(browser, folder, run, "model_view", "svg line")
-            yield every_head(ours, theirs)
             yield inside(browser, url, folder, checkpoint)
         for page in (ours, theirs):
             page.context.close()
     run, checkpoint = of_words(LONGEST)
     ours = shown_in_page(browser, url, run, checkpoint)
     yield from slowest(ours, f"{LONGEST} words", run, LONGEST_MS)
-    yield longest(ours, their_page(browser, folder, run, "head_view", "#attention line"))
+    yield longest(ours, their_page(browser, folder, run))
 
 
 def importing() -> float:
