@@ -15,7 +15,6 @@ from transformer import TransformerConfig, Vocabulary
 from transformer.data import TOY, encode_pairs, hold_out
 from transformer.data.vocabulary import SentenceError
 from transformer.inference.translator import MAX_CHARACTERS
-from transformer.live import plan as module
 from transformer.live.form import DEFAULTS, PAPER, LearningForm, NetworkForm, TrainingForm
 from transformer.live.job import Job
 from transformer.live.limits import Limits, variable
@@ -154,30 +153,17 @@ def test_the_reference_is_the_corpus_translation_in_any_spelling(
     assert found.watch == found.job.watch == (watch or found.corpus.examples[0].sentence)
 
 
-@pytest.mark.parametrize("target", ["today an unknown word: xyzzy", " ".join(["today"] * 20)])
-def test_a_reference_that_the_model_cannot_output_is_dropped(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = TOY.find("ich mochte ein bier")
-    assert found
-    other = replace(TOY, find=lambda source: replace(found, target=target))
-    monkeypatch.setattr(module, "_shipped", lambda name, tied: other)
-    assert job(question()).reference is None
-
-
-TOO_LONG = ["a " * 5000, "ich " * 6, "ich" + "!" * MAX_CHARACTERS]
-
-
-@pytest.mark.parametrize(
-    "watch", ["wasser", " ", "...", "ich\0", "\u200b", "\ud800", "P", "😀", "a" * (MAX_CHARACTERS + 1), *TOO_LONG]
-)
+@pytest.mark.parametrize("watch", ["wasser", " ", "ich\0", "\ud800", "P", "a" * (MAX_CHARACTERS + 1)])
 def test_an_unusable_sentence_is_refused_with_the_message_of_a_translation(watch: str) -> None:
     found = problem(question(watch=watch))
-    assert found.field == "watch"
-    if found.message.key == "plan.long_watch":
-        assert (watch in TOO_LONG, found.message.values) == (True, {"most": 5})
-    else:
-        with pytest.raises(SentenceError) as error:
-            TOY.src_vocab.encode(watch[: MAX_CHARACTERS + 1])
-        assert found.message == error.value.message
+    with pytest.raises(SentenceError) as error:
+        TOY.src_vocab.encode(watch)
+    assert (found.field, found.message) == ("watch", error.value.message)
+
+
+def test_a_sentence_of_too_many_words_is_refused() -> None:
+    found = problem(question(watch="ich " * 6))
+    assert (found.field, found.message.key, found.message.values) == ("watch", "plan.long_watch", {"most": 5})
 
 
 # Fields that are missing or invalid
@@ -202,14 +188,10 @@ def test_a_missing_or_invalid_value_is_a_problem_of_its_field(field: str) -> Non
     missing = question()
     for part in (missing, missing["model"], missing["training"]):
         part.pop(field, None)
-    messages = []
     for asked in [missing, *(question(**{field: value}) for value in values)]:
         found = problem(asked)
         assert (found.field, found.message.key) == (field, f"plan.{key}")
-        messages.append(found.message)
-    assert len({str(message) for message in messages}) == 1
     for end in (WHOLE | REAL).get(field, ()):
-        assert {float(value) for value in messages[0].values.values()} == {*(WHOLE | REAL)[field]}
         found_at_end = plan(question(**{"n_heads": 1, field: end}), Limits(10**9, 10**12)).problems
         assert field not in {each.field for each in found_at_end if each.message.key in ("plan.integer", "plan.number")}
 
@@ -256,28 +238,18 @@ def test_a_step_that_is_too_long_to_be_stopped_is_refused() -> None:
     assert [each.message.key for each in plan(asked, Limits(memory=100_000)).problems] == ["plan.step"]
 
 
-SENTENCE = " ".join(f"w{i}" for i in range(60))  # the longest that a visitor's own pair may have
-
-
-def test_the_largest_settings_of_the_page_can_be_shown() -> None:
-    most = {"d_model": 64, "n_heads": 16, "layers": 12, "batch_size": 1, "steps": 1}
-    for corpus in CORPUS_NAMES:
-        assert fields(plan(question(corpus, **most), LIMITS)) == []
-    paper = question("own", pairs=[[SENTENCE, SENTENCE]], batch_size=1, steps=1) | {"model": PAPER}
-    assert fields(plan(paper, LIMITS)) == []
-
-
 def test_a_network_whose_maps_are_too_many_to_show_is_refused() -> None:
+    for corpus in CORPUS_NAMES:  # the most that the page offers
+        assert job(question(corpus, d_model=64, n_heads=16, layers=12, batch_size=1, steps=1))
     assert job(question(n_heads=64, layers=3)).model["n_heads"] == 64
     found = problem(question(n_heads=64, layers=4))
     assert (found.field, found.message.key) == ("n_heads", "plan.many_heads")
     assert found.message.values == {"value": 64 * 4 * 3, "most": 64 * 3 * 3}
-    asked = {"pairs": [[SENTENCE, SENTENCE]], "n_heads": 16, "batch_size": 1, "steps": 1}
+    sentence = " ".join(f"w{i}" for i in range(60))  # the longest that a visitor's own pair may have
+    asked = {"pairs": [[sentence, sentence]], "n_heads": 16, "batch_size": 1, "steps": 1}
     assert job(question("own", layers=8, **asked))
     found = problem(question("own", layers=9, **asked))
     assert (found.field, found.message.key) == ("", "plan.numbers")
-    output = 61 * 3 // 2
-    assert found.message.values["value"] == 9 * 16 * (61**2 + 61 * output + output**2)  # one word of padding is added
 
 
 # A visitor's own pairs
