@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from transformer import Transformer, Translator
+from transformer import Translator
 from transformer.data import CORPORA
 from transformer.data.alignment import AlignedPair, AlignmentCounts, GoldAlignment, count_links
-from transformer.storage.checkpoint import Checkpoint
 from transformer.training.evaluation import (
     BATCH,
     AlignmentScores,
@@ -111,26 +110,16 @@ def test_a_batch_translates_each_sentence_as_alone_and_in_order(babbler: Transla
     assert translate_all(babbler.checkpoint, sources[::-1]) == expected[::-1]
 
 
-def test_evaluation_restores_the_mode(toy: Translator) -> None:
-    checkpoint = replace(toy.checkpoint, model=network_like(toy.checkpoint).train())
-    once = translate_all(checkpoint, ["ich mochte ein bier"] * 3)
-    assert len(set(once)) == 1  # no dropout
-    alignment_scores(checkpoint, TOY)
-    assert all(module.training for module in checkpoint.model.modules())
-
-
-def network_like(checkpoint: Checkpoint) -> Transformer:
-    """An untrained network with a checkpoint's vocabularies and a high dropout."""
-    return network(src_vocab_size=len(checkpoint.src_vocab), tgt_vocab_size=len(checkpoint.tgt_vocab), dropout=0.5)
-
-
 # Alignment
 
 
 def test_alignment_scores_equal_a_loop_over_translations(talker: Translator, pairs: list[AlignedPair]) -> None:
-    scores = alignment_scores(talker.checkpoint, pairs)
+    scores, model = alignment_scores(talker.checkpoint, pairs), talker.checkpoint.model
     agree(scores, sequential(talker, pairs))
+    model.train()
     agree(alignment_scores(talker.checkpoint, pairs * (BATCH // len(pairs) + 1)), scores)  # several batches
+    assert all(module.training for module in model.modules())
+    model.eval()
     assert np.ptp(scores.heads) > 0.05
 
 
