@@ -39,16 +39,12 @@ def test_the_parameters_are_those_of_the_network(config: TransformerConfig) -> N
     assert count_parameters(config) == sum(parameter.numel() for parameter in Transformer(config).parameters())
 
 
-@pytest.mark.parametrize(("source", "target"), [(1, 1), (5, 6), (7, 3)])
-def test_the_run_values_are_those_of_all_attention_weights(source: int, target: int) -> None:
+def test_the_run_values_are_those_of_the_attention_weights_or_of_something_wider() -> None:
     model = network(d_model=4, n_heads=4, d_ff=4, tgt_vocab_size=4)
-    attention = model(torch.ones(1, source, dtype=torch.long), torch.ones(1, target, dtype=torch.long)).attention
+    attention = model(torch.ones(1, 7, dtype=torch.long), torch.ones(1, 3, dtype=torch.long)).attention
     maps = (*attention.encoder, *attention.decoder, *attention.cross)
     assert count_heads(model.config) == sum(weights.size(1) for weights in maps)
-    assert count_run_values(model.config, source, target) == sum(weights.numel() for weights in maps)
-
-
-def test_the_run_values_of_a_wide_layer_or_a_large_vocabulary() -> None:
+    assert count_run_values(model.config, 7, 3) == sum(weights.numel() for weights in maps)
     config = TransformerConfig(11, 30_000, d_model=2, n_heads=1, num_encoder_layers=1, num_decoder_layers=1)
     assert count_run_values(config, 5, 60) == 60 * 30_000
     assert count_run_values(replace(config, d_ff=40_000), 70, 60) == 70 * 40_000

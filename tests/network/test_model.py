@@ -1,6 +1,5 @@
 """The network agrees with PyTorch's, obeys its masks, decodes from its cache, and every configuration field counts."""
 
-import weakref
 from functools import cache
 from typing import Any
 
@@ -237,18 +236,6 @@ def test_cached_decoding_refuses_another_batch_size_and_more_than_max_len() -> N
         model.decode_step(ONES[:, :1], model.encode(ONES), caches)
     with pytest.raises(ValueError, match="tgt holds id 13; tgt_vocab_size is 13"):
         model.decode_step(one * 13, encoded, model.start_cache())
-
-
-# A pass keeps nothing
-
-
-def test_without_a_probe_nothing_is_kept() -> None:
-    model = network()
-    out = model(SRC, TGT)
-    seen = [weakref.ref(x) for x in (out.logits, *out.attention.encoder, *out.attention.decoder, *out.attention.cross)]
-    del out
-    assert [ref() for ref in seen] == [None] * len(seen)
-    assert [name for name, _ in model.named_buffers()] == ["positions"]
 
 
 # What the configuration decides (analysis/test_self_checks.py compares norms, activations and biases with PyTorch)
