@@ -220,16 +220,6 @@ def their_page(browser: Browser, folder: Path, run: Translation) -> Page:
     return page
 
 
-def longest(ours: Page, theirs: Page) -> Ratio:
-    """Another head of 128 words as a heatmap, of one kind only, since each of BertViz's takes long."""
-    (_, chosen, _), *others = clicks(0, 1, 8, 1)
-    ours.evaluate(WORK, chosen)
-    pairs = [(our, their) for which, our, their in others if which == "head"]
-    took = [(ours.evaluate(WORK, our), theirs.evaluate(WORK, their)) for our, their in pairs]
-    our_ms, their_ms = zip(*took, strict=True)
-    return ratio(f"switch of head, {LONGEST} words", BERTVIZ, None, our_ms, their_ms, note=THREAD)
-
-
 def inside(browser: Browser, url: str, folder: Path, checkpoint: Checkpoint) -> Ratio:
     """Another head in Inside a head; the server has the model, which is uploaded."""
     pairs = ((" ".join(checkpoint.src_vocab.words), " ".join(checkpoint.tgt_vocab.words[3:WORDS])),)
@@ -257,9 +247,7 @@ def against_bertviz(browser: Browser, folder: Path, url: str) -> Iterator[Ratio]
         for page in (ours, theirs):
             page.context.close()
     run, checkpoint = of_words(LONGEST)
-    ours = shown_in_page(browser, url, run, checkpoint)
-    yield from slowest(ours, f"{LONGEST} words", run, LONGEST_MS)
-    yield longest(ours, their_page(browser, folder, run))
+    yield from slowest(shown_in_page(browser, url, run, checkpoint), f"{LONGEST} words", run, LONGEST_MS)
 
 
 def importing() -> float:

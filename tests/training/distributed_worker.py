@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch.multiprocessing.spawn import start_processes
 
-from transformer import Transformer, TransformerConfig
+from transformer import TransformerConfig
 from transformer.data import TOY, Batch, PairFile
 from transformer.data.classroom.corpus import sample
 from transformer.training import TrainingConfig, seeded_model, train
@@ -36,7 +36,7 @@ def write_pairs(file: Path, count: int = 300) -> None:
 
 
 def seen(name: str, folder: Path, processes: Processes) -> dict[str, Any]:
-    """Train a case: its progress, the sources that this process read, and the final weights."""
+    """Train a case: its progress and the final weights."""
     data: Batch | PairFile
     if name.startswith("toy"):
         data, vocabularies = TOY.batch(), (TOY.src_vocab, TOY.tgt_vocab)
@@ -48,16 +48,9 @@ def seen(name: str, folder: Path, processes: Processes) -> dict[str, Any]:
         sizes = SIZES
     source, target = vocabularies
     model = seeded_model(TransformerConfig(len(source), len(target), **sizes, dropout=0.0), 0)
-    read: list[list[list[int]]] = []
-
-    def watch(network: Transformer, ids: tuple[torch.Tensor, ...]) -> None:
-        if network.training:  # a step, and not what goes before them
-            read.append([[i for i in row if i] for row in ids[0].tolist()])
-
-    model.register_forward_pre_hook(watch)
     config = TrainingConfig(**CASES[name], learning_rate=1e-3)
     progress = [dataclasses.astuple(each) for each in train(model, data, config, processes=processes)]
-    return {"progress": progress, "read": read, "weights": model.state_dict()}
+    return {"progress": progress, "weights": model.state_dict()}
 
 
 def record(folder: Path) -> None:
