@@ -24,7 +24,6 @@ def a_map(weights: Any, /, allowed: Any = None, **fields: Any) -> AttentionMap:
     ("fields", "named"),
     [
         ({"query_tokens": TOKENS[:3]}, r"weights \(1, 2, 3\) do not fit 3 queries × 3 keys"),
-        ({"key_tokens": TOKENS}, r"weights \(1, 2, 3\) do not fit 2 queries × 4 keys"),
         ({"weights": np.zeros((2, 3))}, r"weights \(2, 3\) do not fit"),
         ({"allowed": np.ones((3, 2), dtype=bool)}, r"allowed \(3, 2\) does not fit 2 queries × 3 keys"),
     ],
