@@ -13,14 +13,19 @@ from transformer.web.process import FIRST_PORT, listening
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.parametrize("port", ["abc", "", "0", "65536"])
-def test_what_is_not_a_port_is_refused_by_name(port: str) -> None:
-    environment = os.environ | {"GRADIO_SERVER_PORT": port, "PYTHONUTF8": "1"}
+PORT, NUMBER = "is not a port: use a number from 1 to 65535", "is not a whole number from 1"
+LATE = pytest.param("TRANSFORMER_CONCURRENCY", "many", NUMBER, marks=pytest.mark.slow)  # read after the imports
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"), [("GRADIO_SERVER_PORT", "abc", PORT), ("GRADIO_SERVER_PORT", "65536", PORT), LATE]
+)
+def test_a_value_that_a_variable_cannot_have_is_refused_in_one_line(name: str, value: str, why: str) -> None:
+    environment = os.environ | {name: value, "PYTHONUTF8": "1"}
     run = subprocess.run(
         [sys.executable, "app.py"], cwd=ROOT, env=environment, capture_output=True, encoding="utf-8", timeout=120
     )
-    message = f"GRADIO_SERVER_PORT={port!r} is not a port: use a number from 1 to 65535\n"
-    assert (run.returncode, run.stderr) == (1, message)
+    assert (run.returncode, run.stderr) == (1, f"{name}={value!r} {why}\n")
 
 
 def test_only_a_taken_port_is_said_to_be_taken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,24 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.bench import RESULTS, read
+from tests.benchmarks.bench import RESULTS
 from tests.benchmarks.ratio import HEADING, Ratio, ratio
 
 
 @pytest.mark.parametrize("file", [RESULTS, RESULTS.with_name("load.json")], ids=lambda file: file.name)
 def test_what_was_measured_is_json_that_anybody_can_read(file: Path) -> None:
     assert json.loads(file.read_text(), parse_constant=pytest.fail)  # NaN is not JSON
-
-
-def test_every_measured_row_has_its_quartiles_around_its_median() -> None:
-    machine, rows = read()
-    assert {"cores", "threads", "cpu", "torch", "date"} <= machine.keys()
-    assert rows
-    for each in rows:
-        assert 0 < each.low <= each.median * (1 + 1e-9)  # quartiles of equal numbers are rounded
-        assert each.median <= each.high * (1 + 1e-9)
-        assert min(each.ours, each.theirs) > 0
-    assert len({(each.what, each.against) for each in rows}) == len(rows)
 
 
 def test_a_ratio_is_the_median_of_rounds_and_not_of_medians() -> None:
@@ -36,10 +25,8 @@ def test_a_ratio_is_the_median_of_rounds_and_not_of_medians() -> None:
     ("median", "target", "note", "end"),
     [
         (0.5, 0.5, "", "≤ 0.50 | met |"),
-        (0.51, 0.5, "", "≤ 0.50 | **missed** |"),
-        (0.5, 0.5, "why", "≤ 0.50 | met; why |"),
+        (0.51, 0.5, "why", "≤ 0.50 | **missed**; why |"),
         (0.5, None, "", "| | |"),
-        (0.5, None, "why", "| | why |"),
     ],
 )
 def test_a_line_says_whether_a_target_is_met(median: float, target: float | None, note: str, end: str) -> None:

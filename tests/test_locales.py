@@ -66,13 +66,6 @@ def test_a_plural_has_the_forms_of_its_language(language: str) -> None:
             assert language not in CHINESE, key
 
 
-def test_one_is_one() -> None:
-    """A count that can be 1 stands before a plural noun in no text."""
-    for value, words in ((1, "1 word"), (2, "2 words")):
-        said = formatted(EN["plan.tokens"], {"value": value, "most": 9})
-        assert said == f"The pairs have {words}; this server takes at most 9."
-
-
 @pytest.mark.parametrize("language", OTHERS)
 def test_every_catalogue_has_the_same_keys_places_and_spaces(language: str) -> None:
     """Chinese puts no space between sentences, so a text may end on fewer than in English, never on more."""

@@ -1,8 +1,5 @@
 """Every environment variable; a value that it cannot have is refused by name."""
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,15 +30,6 @@ def test_a_variable_sets_its_field_alone(cls: type[Any], field: str, each: Varia
             with pytest.raises(ValueError, match="is not a whole number from") as error:
                 from_environment(cls, {each.name: bad})
             assert f"{each.name}={bad!r}" in str(error.value)
-
-
-@pytest.mark.slow
-def test_a_value_that_a_variable_cannot_have_is_one_line() -> None:
-    """So no module reads them on import, where the program cannot catch the error."""
-    environment = os.environ | {"TRANSFORMER_CONCURRENCY": "many"}
-    ended = subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert (ended.returncode, ended.stdout) == (1, "")
-    assert ended.stderr == "TRANSFORMER_CONCURRENCY='many' is not a whole number from 1\n"
 
 
 def test_switches_and_log_formats() -> None:

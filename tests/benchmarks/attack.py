@@ -29,7 +29,7 @@ import httpx
 import numpy as np
 import orjson
 
-from tests.benchmarks.load import paced, processes, used
+from tests.benchmarks.load import used
 from tests.browser.conftest import Server
 from tests.models import small
 from tests.visitors import Connection, Question, Visitor, ask, model_file, problem, sentences, train, train_mistake
@@ -39,7 +39,6 @@ from transformer.storage.portable import PortableModel, save_portable
 HONEST = "127.0.0.2"
 INTERVAL = 0.1  # s between two requests of the honest visitor
 PATIENCE = 60.0  # s for an answer
-CLASS_WARM_UP = 60  # s, until a class has opened every part of the page
 TRANSLATION, HEALTH = 150, 50  # ms: bounds of the 95th percentiles
 GROWTH = 50  # MB: bound of what stays
 WRITTEN = 2**20  # bytes: bound of the log, and of Gradio's files
@@ -345,19 +344,7 @@ async def asked(port: int, question: Callable[[], Question], seconds: float) -> 
     return float(np.percentile(took, 95, method="higher")) * 1000
 
 
-async def in_class(port: int, visitors: int, seconds: float) -> float:
-    """The 95th percentile in ms of the translations of a class behind one address; infinite where one of its requests,
-    of every action of the page, failed."""
-    record = await paced(port, visitors, seconds, drawn()[2100:2400], address=HONEST)
-    if record.errors:
-        print(record.errors, file=sys.stderr)
-        return math.inf
-    return float(np.percentile(record.took["translate"], 95, method="higher")) * 1000
-
-
-async def honest(
-    port: int, seconds: float, visitors: int, other_work: OtherWork | None = None
-) -> tuple[float, float, str]:
+async def honest(port: int, seconds: float, other_work: OtherWork | None = None) -> tuple[float, float, str]:
     """p95 of translations and of /health, and a problem."""
     visitor = Visitor(1, ("",))
     health = Question("health", "health")
@@ -372,17 +359,17 @@ async def honest(
                 return f"{other_work.__name__}: {str(error).partition(' for url')[0] or repr(error)}"
         return ""
 
-    alone = visitors == 1
-    translations = asked(port, visitor.translate, seconds) if alone else in_class(port, visitors, seconds)
-    return await asyncio.gather(translations, asked(port, lambda: health, seconds), beside())
+    translations, healths = (asked(port, question, seconds) for question in (visitor.translate, lambda: health))
+    return await asyncio.gather(translations, healths, beside())
 
 
-def memory(server: Server) -> float:
-    """MB of the server and its workers."""
-    return sum(used(pid)[0] for pid in processes(server.process.pid))
+def memory(pid: int) -> float:
+    """MB of a server and its workers."""
+    tasks = [task / "children" for task in Path(f"/proc/{pid}/task").iterdir()]
+    return used(pid)[0] + sum(used(int(child))[0] for task in tasks for child in task.read_text().split())
 
 
-def measured(row: Row, seconds: float, rest: float, visitors: int) -> bool:
+def measured(row: Row, seconds: float, rest: float) -> bool:
     """Run a row, print it, and return whether it holds."""
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         log, files, classes = (Path(folder) / name for name in ("log", "gradio", "classes"))
@@ -392,15 +379,15 @@ def measured(row: Row, seconds: float, rest: float, visitors: int) -> bool:
         stack.callback(server.end)
         server.wait()
         port = stack.enter_context(nginx_before([server], Path(folder))) if row.behind_nginx else server.port
-        asyncio.run(honest(port, 3 if visitors == 1 else CLASS_WARM_UP, visitors))
-        alone = asyncio.run(honest(port, seconds / 2, visitors))
-        before = memory(server)
+        asyncio.run(honest(port, 3))  # warm-up
+        alone = asyncio.run(honest(port, seconds / 2))
+        before = memory(server.process.pid)
         with under_attack(row, port) as answers:
-            during = asyncio.run(honest(port, seconds, visitors, row.other_work))
-            most = memory(server)
+            during = asyncio.run(honest(port, seconds, row.other_work))
+            most = memory(server.process.pid)
         time.sleep(rest)
         httpx.get(f"{server.url}models/own-", trust_env=False)  # the store looks which models are too old
-        after = memory(server)
+        after = memory(server.process.pid)
         written = sum(file.stat().st_size for file in (log, *files.rglob("*")))
     problems = [during[2]] if during[2] else []
     if row.refused and answers[200]:
@@ -421,7 +408,6 @@ def main() -> None:
     parser.add_argument("rows", nargs="*", help="all, if none is named")
     parser.add_argument("--seconds", type=float, default=12, help="of an attack")
     parser.add_argument("--rest", type=float, default=60, help="seconds until memory is measured")
-    parser.add_argument("--visitors", type=int, default=1, help="who work meanwhile, behind one address")
     given = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     print("| row | attack | its answers | translation, ms | health, ms | memory, MB | other work | holds |")
@@ -431,7 +417,7 @@ def main() -> None:
     rows = [row for row in ROWS if row.number in given.rows or not given.rows]
     if not PROGRAM and any(row.behind_nginx for row in rows):
         sys.exit(MISSING)
-    held = [measured(row, given.seconds, given.rest, given.visitors) for row in rows]
+    held = [measured(row, given.seconds, given.rest) for row in rows]
     sys.exit(not all(held))
 
 

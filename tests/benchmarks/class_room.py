@@ -16,7 +16,7 @@ import httpx
 import numpy as np
 import orjson
 
-from tests.visitors import Connection, Visitor, ask, problem
+from tests.visitors import Connection, Question, Visitor, ask, problem
 
 STEPS = 20  # of the lesson: places that the teacher goes to
 NEW_SENTENCE = 5  # every so often the place has another sentence
@@ -30,7 +30,6 @@ class Heard:
 
     followed: list[float] = field(default_factory=list)
     shown: list[float] = field(default_factory=list)  # from a vote to the projector
-    runs: list[float] = field(default_factory=list)  # from the place to the run that a student's page requests
     errors: list[str] = field(default_factory=list)
 
     def p95(self, what: str) -> float:
@@ -83,9 +82,7 @@ class ClassRoom:
 
     async def _lead(self, teacher: Connection, **asked: Any) -> None:
         teachers = {"code": self._class["code"], "secret": self._class["secret"]}
-        answer = await teacher.ask(ask("lead", "lead_class", "", **teachers, **asked))
-        if why := problem(answer):
-            self._heard.errors.append(why)
+        await self._heard_answer(teacher, ask("lead", "lead_class", "", **teachers, **asked))
 
     async def _show(self, teacher: Connection, step: int) -> None:
         sentence = self._sentences[step // NEW_SENTENCE]
@@ -121,25 +118,22 @@ class ClassRoom:
                         shown = httpx.QueryParams(place[1:])["sentence"]
                         if shown != sentence:
                             sentence = shown
-                            work.create_task(self._open(connection, visitor, sentence, self._sent[place]))
+                            work.create_task(self._heard_answer(connection, visitor.types(sentence)))
                 question = seen["question"]
                 if question and question["state"] == "open" and question["id"] != voted:
                     voted = question["id"]
                     work.create_task(self._vote(connection, name, voted, rng))
 
-    async def _open(self, connection: Connection, visitor: Visitor, sentence: str, since: float) -> None:
-        answer = await connection.ask(visitor.types(sentence))
-        self._heard.runs.append(time.perf_counter() - since)
-        if why := problem(answer):
-            self._heard.errors.append(f"a run: {why}")
+    async def _heard_answer(self, connection: Connection, question: Question) -> None:
+        if why := problem(await connection.ask(question)):
+            self._heard.errors.append(f"{question.action}: {why}")
 
     async def _vote(self, connection: Connection, name: str, question: int, rng: random.Random) -> None:
         await asyncio.sleep(rng.uniform(*THINK_SECONDS))
         choice = {"question": question, "round": 0, "choice": rng.randrange(len(CHOICES))}
         self._votes.append(time.perf_counter())
-        answer = await connection.ask(ask("vote", "vote", "", code=self._class["code"], student=name, **choice))
-        if why := problem(answer):
-            self._heard.errors.append(why)
+        vote = ask("vote", "vote", "", code=self._class["code"], student=name, **choice)
+        await self._heard_answer(connection, vote)
 
     async def _events(self, guest: dict[str, str]) -> Any:
         """The class as a guest sees it, without heartbeats."""

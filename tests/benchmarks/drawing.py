@@ -1,22 +1,15 @@
-"""Drawing: the time to switch a run's maps, against BertViz's views; and the time until the page is ready.
-
-The same Chromium draws both sides, from the same maps of the same runs. BertViz's page is the result of
-`head_view` with its three external scripts. Our switches are measured in the whole page, with all its views.
-"""
+"""Drawing: the time of a switch in the whole page, with all its views; and the time until the page is ready."""
 
 import os
-import re
-import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import torch
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pydantic_core import to_jsonable_python
@@ -32,19 +25,15 @@ from transformer.storage.portable import PortableModel, save_portable
 from transformer.training import seeded_model
 from transformer.web.api.payload import for_page
 
-from .ratio import MissingError, Ratio, alternate, bound, percentile, ratio
+from .ratio import Ratio, alternate, bound, ratio
 from .served import served
 
-BERTVIZ = "BertViz head view"
-SCRIPTS = {"require": "requirejs@2.3.6", "d3": "d3@5.7.0", "jquery": "jquery@2.1.0"}  # there is no jquery@2.0.0
-FILES = {"require": "require.js", "d3": "dist/d3.min.js", "jquery": "dist/jquery.min.js"}
 WORDS, LONGEST = 40, 128
 SWITCHES = 2  # rounds over every layer of every kind
-ROUNDS = 3  # over what takes BertViz long
+ROUNDS = 3  # over the heads of Inside a head
 STARTS = 5
 FRAME_MS, LONGEST_MS = 16.0, 33.0  # of a switch: one frame, and two
 INSIDE_MS = 50.0  # of a switch in Inside a head
-MINUTES = 5 * 60_000  # ms: BertViz draws a line for each cell
 FIGURE = "#attention .large > .heatmap"
 SETTLED = 200  # ms
 THREAD = "the page's thread, click to frame"
@@ -95,106 +84,37 @@ def toy() -> tuple[Translation, Checkpoint]:
     return translator.translate("ich mochte ein bier"), translator.checkpoint
 
 
-def fetched() -> tempfile.TemporaryDirectory[str]:
-    """A folder with the scripts of BertViz's page, from npm.
-
-    Raises:
-        MissingError: npm is not installed, or cannot fetch them.
-    """
-    scripts = tempfile.TemporaryDirectory()
-    folder = Path(scripts.name)
-    for name, package in SCRIPTS.items():
-        try:
-            said = subprocess.run(["npm", "pack", package], cwd=folder, check=True, capture_output=True, text=True)
-        except OSError as error:
-            raise MissingError("npm, which brings the scripts that BertViz's page loads") from error
-        except subprocess.CalledProcessError as error:
-            raise MissingError(f"{package}, which BertViz's page loads and npm did not bring") from error
-        shutil.unpack_archive(folder / said.stdout.split()[-1], folder / name)
-        shutil.copy(folder / name / "package" / FILES[name], folder / f"{name}.js")
-    return scripts
+def clicks(run: Translation) -> Iterator[tuple[str, Control]]:
+    """Every layer of each kind, every head of one layer, and every decoding step."""
+    for kind, maps in ((kind, run.attention.of(kind)) for kind in KINDS):
+        yield "", [f"#attention .controls button[value={kind}]", "click", None]
+        for layer in [*range(1, len(maps)), 0]:
+            yield "layer", [f'#attention .controls .pickers button[value="{layer}"]', "click", None]
+        for head in [*range(1, maps[0].n_heads), 0]:
+            yield "head", [f"#attention .heads button:nth-child({head + 1})", "click", None]
+        for step in [*range(1, len(run.steps)), 0]:
+            yield "step", ["#step", "input", str(step + 1)]
 
 
-def bertviz(run: Translation, view: str) -> str:
-    """The page of BertViz's head view or model view, with scripts from its own folder."""
-    import bertviz as module
-
-    maps = {kind: [torch.from_numpy(layer.weights.copy())[None] for layer in run.attention.of(kind)] for kind in KINDS}
-    page = getattr(module, view)(
-        encoder_attention=maps["encoder"],
-        decoder_attention=maps["decoder"],
-        cross_attention=maps["cross"],
-        encoder_tokens=list(run.source),
-        decoder_tokens=list(run.decoder_input),
-        html_action="return",
-    ).data
-    page = re.sub(r'"https://\S+/require\.min\.js"', '"require.js"', page)
-    page = re.sub(r"'https://\S+/(d3|jquery)\.min'", r"'\1'", page)
-    return f'<!doctype html><html><meta charset="utf-8"><body>{page}</body></html>'
-
-
-def clicks(kind_number: int, layers: int, heads: int, steps: int) -> Iterator[tuple[str, Control, Control]]:
-    """The clicks in our page and in theirs: every layer of a kind, every head of one layer, and every decoding step,
-    which BertViz does not have."""
-    chosen: Control = [f"#attention .controls button[value={KINDS[kind_number]}]", "click", None]
-    yield "", chosen, ["#filter", "change", str(kind_number)]
-    for layer in [*range(1, layers), 0]:
-        ours = f'#attention .controls .pickers button[value="{layer}"]'
-        yield "layer", [ours, "click", None], ["#layer", "change", str(layer)]
-    for head in [*range(1, heads), 0]:
-        nth = f"nth-child({head + 1})"
-        theirs = f"#vis svg > g:last-child > rect:{nth}"
-        yield "head", [f"#attention .heads button:{nth}", "click", None], [theirs, "dblclick", None]
-    for step in [*range(1, steps), 0]:
-        yield "step", ["#step", "input", str(step + 1)], []
-
-
-def every_click(run: Translation) -> list[tuple[str, Control, Control]]:
-    shape = len(run.attention.cross), run.attention.cross[0].n_heads, len(run.steps)
-    return [each for kind in range(len(KINDS)) for each in clicks(kind, *shape)]
-
-
-def slowest(ours: Page, name: str, run: Translation, most: float = FRAME_MS) -> Iterator[Ratio]:
+def switches(page: Page, name: str, run: Translation, most: float = FRAME_MS) -> Iterator[Ratio]:
     """The p95 of our switches, with nothing else in the browser, against a bound in ms."""
     took: dict[str, list[float]] = {}
     for n in range(-1, SWITCHES):
-        for which, our, _ in every_click(run):
-            ms = ours.evaluate(WORK, our)
+        for which, click in clicks(run):
+            ms = page.evaluate(WORK, click)
             if not which:
-                ours.wait_for_timeout(SETTLED)  # else the first switch would bear what another kind leaves to do
+                page.wait_for_timeout(SETTLED)  # else the first switch would bear what another kind leaves to do
             elif n >= 0:
                 took.setdefault(which, []).append(ms)
+    page.context.close()
     for which, each in took.items():
         yield bound(f"a switch of {which}, {name}", most, each, THREAD)
 
 
-def switches(ours: Page, theirs: Page, name: str, run: Translation) -> Iterator[Ratio]:
-    took: dict[str, tuple[list[float], list[float]]] = {"layer": ([], []), "head": ([], [])}
-    for n in range(-1, SWITCHES):
-        theirs.reload()
-        theirs.locator("#attention line").first.wait_for(state="attached")
-        for which, our, their in every_click(run):
-            if not their:
-                continue
-            spent = ours.evaluate(WORK, our), theirs.evaluate(WORK, their)
-            if n >= 0 and which:
-                for one, ms in zip(took[which], spent, strict=True):
-                    one.append(ms)
-    for which, both in took.items():
-        note = f"{THREAD}; BertViz's p95 is {percentile(both[1]):.1f} ms"
-        yield ratio(f"switch of {which}, {name}", BERTVIZ, None, *both, note=note)
-
-
-def opened(browser: Browser, address: str, files: Path | None = None) -> Page:
-    """A page of a browser that nobody else uses.
-
-    Args:
-        files: a folder with what stands at the address; None where a server has it.
-    """
+def opened(browser: Browser, address: str) -> Page:
+    """A page of a browser that nobody else uses."""
     page = browser.new_context(**LAPTOP).new_page()
-    if files:
-        page.route("**/*", lambda route: route.fulfill(path=files / httpx.URL(route.request.url).path[1:]))
-    page.goto(address, timeout=MINUTES)
+    page.goto(address)
     return page
 
 
@@ -213,35 +133,6 @@ def shown_in_page(browser: Browser, url: str, run: Translation, checkpoint: Chec
     return page
 
 
-def their_page(browser: Browser, folder: Path, run: Translation, view: str, drawn: str) -> Page:
-    (folder / f"{view}.html").write_text(bertviz(run, view), "utf-8")
-    page = opened(browser, f"http://bertviz.test/{view}.html", folder)
-    page.locator(drawn).first.wait_for(state="attached", timeout=MINUTES)
-    return page
-
-
-def clicked(ours: Page, theirs: Page, pairs: Iterable[tuple[Control, Control]]) -> tuple[list[float], list[float]]:
-    """ms of each pair of clicks, in turn."""
-    took = [(ours.evaluate(WORK, our), theirs.evaluate(WORK, their)) for our, their in pairs]
-    return [our for our, _ in took], [their for _, their in took]
-
-
-def longest(ours: Page, theirs: Page) -> Ratio:
-    """Another head of 128 words as a heatmap, of one kind only, since each of BertViz's takes long."""
-    (_, chosen, _), *others = clicks(0, 1, 8, 1)
-    ours.evaluate(WORK, chosen)
-    took = clicked(ours, theirs, ((our, their) for which, our, their in others if which == "head"))
-    return ratio(f"switch of head, {LONGEST} words", BERTVIZ, None, *took, note=THREAD)
-
-
-def every_head(ours: Page, theirs: Page) -> Ratio:
-    """All layers × heads of another kind of attention."""
-    ours.evaluate(WORK, ["#attention .controls button[value=all]", "click", None])
-    kinds = [next(clicks(n, 1, 1, 1)) for n in (1, 2, 0)] * ROUNDS
-    took = clicked(ours, theirs, ((our, their) for _, our, their in kinds))
-    return ratio(f"all heads of another kind, {WORDS} words", "BertViz model view", None, *took, note=THREAD)
-
-
 def inside(browser: Browser, url: str, folder: Path, checkpoint: Checkpoint) -> Ratio:
     """Another head in Inside a head; the server has the model, which is uploaded."""
     pairs = ((" ".join(checkpoint.src_vocab.words), " ".join(checkpoint.tgt_vocab.words[3:WORDS])),)
@@ -256,25 +147,6 @@ def inside(browser: Browser, url: str, folder: Path, checkpoint: Checkpoint) -> 
     took = [page.evaluate(WORK, [button.format(head), "click", None]) for head in [*range(1, 8), 0] * ROUNDS]
     page.context.close()
     return bound(f"a switch of head in Inside a head, {WORDS} words", INSIDE_MS, took, THREAD)
-
-
-def against_bertviz(browser: Browser, folder: Path, url: str) -> Iterator[Ratio]:
-    for name, (run, checkpoint) in {"the toy": toy(), f"{WORDS} words": of_words(WORDS)}.items():
-        ours = shown_in_page(browser, url, run, checkpoint)
-        yield from slowest(ours, name, run)
-        theirs = their_page(browser, folder, run, "head_view", "#attention line")
-        yield from switches(ours, theirs, name, run)
-        if name != "the toy":
-            theirs.context.close()
-            theirs = their_page(browser, folder, run, "model_view", "svg line")
-            yield every_head(ours, theirs)
-            yield inside(browser, url, folder, checkpoint)
-        for page in (ours, theirs):
-            page.context.close()
-    run, checkpoint = of_words(LONGEST)
-    ours = shown_in_page(browser, url, run, checkpoint)
-    yield from slowest(ours, f"{LONGEST} words", run, LONGEST_MS)
-    yield longest(ours, their_page(browser, folder, run, "head_view", "#attention line"))
 
 
 def importing() -> float:
@@ -311,18 +183,14 @@ def starting(browser: Browser, classes: Path) -> float:
 
 
 def measure() -> Iterator[Ratio]:
-    """Measure all rows, which takes some minutes, most of them BertViz's.
-
-    Raises:
-        MissingError: as in `fetched`, before the first measurement.
-    """
-    return _measured(fetched())
-
-
-def _measured(scripts: tempfile.TemporaryDirectory[str]) -> Iterator[Ratio]:
-    with scripts as name, sync_playwright() as playwright, launched(playwright) as browser:
+    """Measure all rows, in some minutes."""
+    runs = {"the toy": (toy(), FRAME_MS), f"{WORDS} words": (of_words(WORDS), FRAME_MS)}
+    runs[f"{LONGEST} words"] = of_words(LONGEST), LONGEST_MS
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright, launched(playwright) as browser:
         folder = Path(name)
         with served() as server:
-            yield from against_bertviz(browser, folder, server.url)
+            for what, ((run, checkpoint), most) in runs.items():
+                yield from switches(shown_in_page(browser, server.url, run, checkpoint), what, run, most)
+            yield inside(browser, server.url, folder, of_words(WORDS)[1])
         took = alternate(lambda: starting(browser, folder / "classes"), importing, STARTS)
         yield ratio("page ready (first map drawn) after app.py starts", "importing torch and gradio", 1.6, *took)

@@ -124,19 +124,6 @@ class Torch(nn.Module):
 # The rows
 
 
-def forward_with_maps(size: Size) -> Ratio:
-    model, peer = ours(size.config), marian(size.config)
-    src, tgt = size.ids()
-    asked = {"input_ids": src, "attention_mask": torch.ones_like(src), "decoder_input_ids": tgt}
-    with torch.no_grad():
-        took = in_turn(
-            lambda: model(src, tgt),
-            lambda: peer(**asked, output_attentions=True, use_cache=False),
-            size.rounds,
-        )
-    return ratio(f"forward with all maps, {size.name}", "Marian with maps", 0.45, *took)
-
-
 def forward_without_maps(size: Size) -> Ratio:
     model, peer = ours(size.config, final_norm="both"), Torch(size.config).eval()  # nn.Transformer ends on norms
     src, tgt = size.ids()
@@ -222,7 +209,6 @@ def training_step(size: Size) -> Ratio:
 
 
 ROWS: tuple[Callable[[], Ratio], ...] = (
-    partial(forward_with_maps, SIZES[0]),
     *(partial(forward_without_maps, size) for size in SIZES),
     partial(greedy_with_maps, "toy, 6 tokens", TOY, 5, 6, 101, 0.40),
     partial(greedy_with_maps, "paper's size, 32 tokens", PAPER, 32, 32, 15, 0.60),

@@ -49,14 +49,6 @@ async def measure(port: int, model: str) -> None:
     async def toys(record: Record, what: str, seconds: float) -> None:
         await together(*(visits(record, click, what, seconds, 2, pause=0.5) for _ in range(TOY_VISITORS)))
 
-    async def look(record: Record) -> None:
-        end = time.monotonic() + TOGETHER
-        async with Connection(port, "127.0.0.2") as connection:
-            while time.monotonic() < end:
-                await asyncio.sleep(1)
-                if health := await record.ask(connection, Question("GET /health", "health", check=bool)):
-                    record.waiting.append(health["queue"]["waiting"])
-
     record = Record()
     async with Connection(port) as first:
         await first.ask(click())
@@ -65,11 +57,9 @@ async def measure(port: int, model: str) -> None:
         await together(toys(record, "a click while the real model is loaded", ALONE), loads)
     one = f"a translation of one of {VISITORS}"
     crowd = (visits(record, translation, one, TOGETHER, 1) for _ in range(VISITORS))
-    await together(toys(record, f"a click beside {VISITORS} who translate", TOGETHER), look(record), *crowd)
+    await together(toys(record, f"a click beside {VISITORS} who translate", TOGETHER), *crowd)
     shown(record.table())
-    refused, waiting = sum(record.refused.values()), max(record.waiting, default=0)
-    print(f"\nThe target of a click beside them is {SLOWEST_TOY} ms. Refused: {refused}.", end=" ")
-    print(f"Waiting, as the page shows it: up to {waiting}.")
+    print(f"\nThe target of a click beside them is {SLOWEST_TOY} ms. Refused: {sum(record.refused.values())}.")
 
 
 def main() -> None:

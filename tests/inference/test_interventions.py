@@ -235,9 +235,6 @@ def test_interventions_survive_json() -> None:
     assert Interventions.parse([]) == NOTHING
 
 
-DEEP: list[Any] = []
-for _ in range(100_000):
-    DEEP = [DEEP]
 ABLATE = {"do": "ablate", "kind": "cross", "layer": 0, "head": 0}
 
 
@@ -247,7 +244,6 @@ ABLATE = {"do": "ablate", "kind": "cross", "layer": 0, "head": 0}
         "ablate",
         [{"do": "explode"}],
         [ABLATE | {"kind": "all"}],
-        [ABLATE | {"kind": DEEP}],
         [ABLATE | {"layer": -1}],
         [ABLATE | {"layer": 10**5000}],
         [ABLATE | {"x" * 10_000: 1}],

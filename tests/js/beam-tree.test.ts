@@ -53,8 +53,5 @@ test("every node has a place of its own, below no higher than its elders, and no
 
 test("the chosen path comes first among its siblings", () => {
   const { columns } = treeLayout([{ parent: null }, { parent: null }, { parent: 1 }, { parent: 1 }], 3);
-  assert.deepEqual(columns, [
-    [1, 0],
-    [3, 2],
-  ]);
+  assert.equal(columns.join(" "), "1,0 3,2");
 });

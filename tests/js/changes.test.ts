@@ -32,13 +32,7 @@ test("links count from 1, as the page does", () => {
 });
 
 test("text of another form is not a change", () => {
-  const heads = [
-    "ablate.cross.1",
-    "ablate.cross.1.0",
-    "ablate.cross.1.1e3",
-    "isolate.cross.1.1-",
-    "isolate.cross.1.-1",
-  ];
+  const heads = ["ablate.cross.1", "ablate.cross.1.0", "ablate.cross.1.1e3", "isolate.cross.1.1-"];
   const values = ["edit_mask.cross.1.1.yes", "temperature.all.1.23456", "swap_word.1.", "force_word.1.%"];
   for (const text of [...heads, ...values, "nothing", "*", "__proto__.cross", "constructor"])
     assert.equal(parseChanges(text), null, text);

@@ -4,20 +4,9 @@ import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { mapDifference } from "../../assets/web/charts/attention-map.ts";
-import { cellAt, cellColours, colourIndex, gridOf, mergedCells } from "../../assets/web/charts/map-canvas.ts";
+import { cellAt, cellColours, gridOf, mergedCells } from "../../assets/web/charts/map-canvas.ts";
 
 const LEVELS = Uint32Array.from({ length: 202 }, (_, i) => i); // every colour is its own index
-
-test("a colour for every per cent of a hue, and the other hue for less than before", () => {
-  assert.deepEqual(
-    [0, 0.5, 1, 1.2].map((value) => colourIndex(value)),
-    [4, 52, 100, 100],
-  );
-  assert.deepEqual(
-    [0, 0.5, 1, -0.5, -1].map((value) => colourIndex(value, 1)),
-    [0, 48, 96, 149, 197],
-  );
-});
 
 test("a small change has a strong colour where no change of its map is larger", () => {
   const run = (values: number[]) => {

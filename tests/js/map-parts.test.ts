@@ -4,8 +4,7 @@ import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isDrawn } from "../../assets/web/charts/attention-lines.ts";
-import { nextZoom } from "../../assets/web/charts/attention-map.ts";
-import { scrolledTo, shortened, spacedLabels, uncovered } from "../../assets/web/charts/map-parts.ts";
+import { scrolledTo, spacedLabels, uncovered } from "../../assets/web/charts/map-parts.ts";
 
 test("labels keep their distance; the wanted ones come first", () => {
   assert.deepEqual([...spacedLabels(4, 20, 15)], [0, 1, 2, 3]);
@@ -51,14 +50,6 @@ test("lines are drawn from a weight on, of open cells, of one row, one column or
   for (const wanted of [{ threshold: 0.21 }, { threshold: 0, query: 5 }, { threshold: 0, key: 3 }])
     assert(!isDrawn(cell, wanted));
   assert(!isDrawn({ ...cell, open: false }, { threshold: 0 }));
-});
-
-test("zooming stays within its steps; a long word is cut by letters, not by halves of them", () => {
-  assert.equal(nextZoom(1, -1), 1);
-  assert.equal(nextZoom(nextZoom(1, 1), -1), 1);
-  assert.equal(nextZoom(8, 1), 8);
-  assert.equal(shortened("möchte"), "möchte");
-  assert.equal([...shortened("𝔊".repeat(20))].length, 12);
 });
 
 test("a label at an edge covers none beside it", () => {

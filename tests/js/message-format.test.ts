@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parts, percentText, percentTexts, withPlurals } from "../../assets/web/state/message-format.ts";
+import { percentText, percentTexts, withPlurals } from "../../assets/web/state/message-format.ts";
 
 const english = new Intl.PluralRules("en");
 const chinese = new Intl.PluralRules("zh");
@@ -19,26 +19,12 @@ test("a plural takes the form of its number, and its placeholder for #", () => {
   assert.equal(withPlurals("no {plural}", {}, english), "no {plural}");
 });
 
-test("placeholders stand at odd places", () => {
-  assert.deepEqual(parts("{a} and {b}"), ["", "a", " and ", "b", ""]);
-});
-
 test("a share is never rounded to all or nothing", () => {
   const texts = [0, 0.00001, 0.0003, 0.05, 0.3, 0.97, 0.994, 0.9996, 0.99999, 1].map((share) =>
     percentText(share, format),
   );
-  assert.deepEqual(texts, [
-    "0%",
-    "<\u00a00.01%",
-    "0.03%",
-    "5.0%",
-    "30%",
-    "97%",
-    "99.4%",
-    ">\u00a099.9%",
-    ">\u00a099.9%",
-    "100%",
-  ]);
+  const seen = texts.join(" ").replaceAll("\u00a0", "_");
+  assert.equal(seen, "0% <_0.01% 0.03% 5.0% 30% 97% 99.4% >_99.9% >_99.9% 100%");
 });
 
 test("two shares that differ look different where two more digits can show it", () => {

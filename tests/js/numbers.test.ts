@@ -4,8 +4,7 @@ import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decodeShares } from "../../assets/web/api/training-stream.ts";
-import { topLoss } from "../../assets/web/charts/line-chart.ts";
-import { argmax, decodeFloats, unpackWeights } from "../../assets/web/state/state.ts";
+import { decodeFloats, unpackWeights } from "../../assets/web/state/state.ts";
 import {
   attentionColumns,
   commonDigits,
@@ -98,13 +97,4 @@ test("arrays of the server are little-endian", () => {
 test("packed weights are whole numbers of half ticks, lowest bytes first", () => {
   const sent = unpackWeights(btoa("\0\x80\x01\0\x1a\0\0\x06\0")); // 0, 1 and 1 of 400,000
   assert.deepEqual([...sent], [0, 1, Math.fround(1 / 400_000)]);
-});
-
-test("the first of equal values is the largest", () => {
-  assert.equal(argmax([0, 2, 2]), 1);
-});
-
-test("an axis of losses ends at three times the loss of a uniform guess", () => {
-  const top = (loss: number) => topLoss({ points: [[1, loss, 0]], heldOut: [], uniform: 2 });
-  assert.deepEqual([top(1), top(4), top(9)], [2.4, 4, 6]);
 });

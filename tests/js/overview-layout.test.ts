@@ -52,11 +52,9 @@ function expectApart(layout: Layout) {
 for (const [layers, heads, tokens, width, type] of [
   [2, 1, 3, 334, 1],
   [6, 8, 5, 1182, 1],
-  [6, 8, 5, 930, 1],
   [6, 8, 5, 334, 1],
   [6, 8, 5, 1216, 1.39],
   [2, 4, 9, 1560, 1.25],
-  [12, 16, 33, 1182, 1],
   [12, 16, 128, 1182, 1],
   [12, 16, 128, 334, 1],
 ])
@@ -85,17 +83,8 @@ test("what is presented fits the screen, with an answer in the page's type", () 
     assert.ok(layout.height <= presented.room);
     assert.equal(layout.output.type, presented.type);
     const [{ layer, attention }, ...others] = layout.decoder.layers; // one is open, and its maps fill the row
-    assert.deepEqual(
-      [layer, others.length, layout.decoder.folds.map(({ from, to }) => [from, to])],
-      [
-        2,
-        0,
-        [
-          [0, 1],
-          [3, 5],
-        ],
-      ],
-    );
+    assert.deepEqual([layer, others.length], [2, 0]);
+    assert.equal(layout.decoder.folds.map(({ from, to }) => `${from}-${to}`).join(), "0-1,3-5");
     for (const { box, heads } of attention) assert.ok(Math.abs(heads[7].x + heads[7].width - box.x - box.width) < 1);
   }
 });

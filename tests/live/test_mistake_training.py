@@ -1,6 +1,5 @@
 """A training mistake as a stream: every step once, then the symptom; it can be stopped at any step."""
 
-import itertools
 import json
 from copy import deepcopy
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import pytest
 
 from transformer import Translator
-from transformer.live import mistake_training as retrained
 from transformer.live import recordings as recorded
 from transformer.live.mistake_training import for_page, retrain
 from transformer.live.recordings import record, recordings
@@ -52,19 +50,6 @@ def test_a_training_is_recorded_as_it_was_recorded_before(events: list[Any], mon
     assert [step for step, _ in one["wrong"]] == [step for step, _ in two["wrong"]]
     assert one["symptom"]["wrong"]["text"] == two["symptom"]["wrong"]["text"]
     assert one["wrong"][0][1] == pytest.approx(two["wrong"][0][1], rel=1e-3)
-
-
-def test_progress_is_sent_during_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrained, "SEND_SECONDS", 0.0)
-    first: list[Any] = list(itertools.islice(retrain(mistake()), 5))
-    assert [each["points"][0][0] for each in first] == [1, 2, 3, 4, 5]
-
-
-def test_a_stop_ends_it_after_the_current_step() -> None:
-    calls = itertools.count()
-    events: list[Any] = list(retrain(mistake(), lambda: next(calls) >= 3))
-    assert {each["event"] for each in events} <= {"progress"}  # no symptom
-    assert sum(len(each["points"]) for each in events) <= 3
 
 
 def test_a_map_is_sent_row_by_row(toy: Translator) -> None:

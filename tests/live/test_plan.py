@@ -1,6 +1,5 @@
 """Every problem of a training form is found and names its field; a form without problems becomes a job."""
 
-import copy
 import json
 import math
 import os
@@ -8,14 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from transformer import TransformerConfig, Vocabulary
 from transformer.data import TOY, encode_pairs, hold_out
 from transformer.data.vocabulary import SentenceError
 from transformer.inference.translator import MAX_CHARACTERS
-from transformer.live import plan as module
 from transformer.live.form import DEFAULTS, PAPER, LearningForm, NetworkForm, TrainingForm
 from transformer.live.job import Job
 from transformer.live.limits import Limits, variable
@@ -23,8 +19,6 @@ from transformer.live.plan import Plan, Problem, plan
 from transformer.network.config import validate_field_types
 from transformer.storage.portable import CORPUS_NAMES
 from transformer.training import TrainingConfig
-
-from ..models import json_values
 
 LIMITS = Limits()
 OWN = [["Guten Morgen!", "Good morning!"], ["Wie geht es dir?", "How are you?"], ["Danke", "Thanks a lot."]]
@@ -154,30 +148,17 @@ def test_the_reference_is_the_corpus_translation_in_any_spelling(
     assert found.watch == found.job.watch == (watch or found.corpus.examples[0].sentence)
 
 
-@pytest.mark.parametrize("target", ["today an unknown word: xyzzy", " ".join(["today"] * 20)])
-def test_a_reference_that_the_model_cannot_output_is_dropped(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = TOY.find("ich mochte ein bier")
-    assert found
-    other = replace(TOY, find=lambda source: replace(found, target=target))
-    monkeypatch.setattr(module, "_shipped", lambda name, tied: other)
-    assert job(question()).reference is None
-
-
-TOO_LONG = ["a " * 5000, "ich " * 6, "ich" + "!" * MAX_CHARACTERS]
-
-
-@pytest.mark.parametrize(
-    "watch", ["wasser", " ", "...", "ich\0", "\u200b", "\ud800", "P", "😀", "a" * (MAX_CHARACTERS + 1), *TOO_LONG]
-)
+@pytest.mark.parametrize("watch", ["wasser", " ", "ich\0", "\ud800", "P", "a" * (MAX_CHARACTERS + 1)])
 def test_an_unusable_sentence_is_refused_with_the_message_of_a_translation(watch: str) -> None:
     found = problem(question(watch=watch))
-    assert found.field == "watch"
-    if found.message.key == "plan.long_watch":
-        assert (watch in TOO_LONG, found.message.values) == (True, {"most": 5})
-    else:
-        with pytest.raises(SentenceError) as error:
-            TOY.src_vocab.encode(watch[: MAX_CHARACTERS + 1])
-        assert found.message == error.value.message
+    with pytest.raises(SentenceError) as error:
+        TOY.src_vocab.encode(watch)
+    assert (found.field, found.message) == ("watch", error.value.message)
+
+
+def test_a_sentence_of_too_many_words_is_refused() -> None:
+    found = problem(question(watch="ich " * 6))
+    assert (found.field, found.message.key, found.message.values) == ("watch", "plan.long_watch", {"most": 5})
 
 
 # Fields that are missing or invalid
@@ -202,14 +183,10 @@ def test_a_missing_or_invalid_value_is_a_problem_of_its_field(field: str) -> Non
     missing = question()
     for part in (missing, missing["model"], missing["training"]):
         part.pop(field, None)
-    messages = []
     for asked in [missing, *(question(**{field: value}) for value in values)]:
         found = problem(asked)
         assert (found.field, found.message.key) == (field, f"plan.{key}")
-        messages.append(found.message)
-    assert len({str(message) for message in messages}) == 1
     for end in (WHOLE | REAL).get(field, ()):
-        assert {float(value) for value in messages[0].values.values()} == {*(WHOLE | REAL)[field]}
         found_at_end = plan(question(**{"n_heads": 1, field: end}), Limits(10**9, 10**12)).problems
         assert field not in {each.field for each in found_at_end if each.message.key in ("plan.integer", "plan.number")}
 
@@ -218,6 +195,8 @@ def test_all_problems_are_found_at_once() -> None:
     asked = question(name="", steps=0, watch="wasser", dropout=2, d_model=9, n_heads=2)
     assert sorted(fields(plan(asked, LIMITS))) == ["dropout", "n_heads", "name", "steps", "watch"]
     assert problem(question(d_model=64, n_heads=7)).message.values == {"d_model": 64, "n_heads": 7}
+    for odd in ({"model": {"model": {}, "training": 5}}, {"model": None}, {"training": [5]}, {"pairs": 10**5000}):
+        assert set(fields(plan(question("own") | odd, LIMITS))) <= FIELDS | {"pairs"}
     found = plan({}, LIMITS)
     assert sorted(fields(found)) == sorted(FIELDS)
     assert found == Plan(found.problems)
@@ -256,28 +235,18 @@ def test_a_step_that_is_too_long_to_be_stopped_is_refused() -> None:
     assert [each.message.key for each in plan(asked, Limits(memory=100_000)).problems] == ["plan.step"]
 
 
-SENTENCE = " ".join(f"w{i}" for i in range(60))  # the longest that a visitor's own pair may have
-
-
-def test_the_largest_settings_of_the_page_can_be_shown() -> None:
-    most = {"d_model": 64, "n_heads": 16, "layers": 12, "batch_size": 1, "steps": 1}
-    for corpus in CORPUS_NAMES:
-        assert fields(plan(question(corpus, **most), LIMITS)) == []
-    paper = question("own", pairs=[[SENTENCE, SENTENCE]], batch_size=1, steps=1) | {"model": PAPER}
-    assert fields(plan(paper, LIMITS)) == []
-
-
 def test_a_network_whose_maps_are_too_many_to_show_is_refused() -> None:
+    for corpus in CORPUS_NAMES:  # the most that the page offers
+        assert job(question(corpus, d_model=64, n_heads=16, layers=12, batch_size=1, steps=1))
     assert job(question(n_heads=64, layers=3)).model["n_heads"] == 64
     found = problem(question(n_heads=64, layers=4))
     assert (found.field, found.message.key) == ("n_heads", "plan.many_heads")
     assert found.message.values == {"value": 64 * 4 * 3, "most": 64 * 3 * 3}
-    asked = {"pairs": [[SENTENCE, SENTENCE]], "n_heads": 16, "batch_size": 1, "steps": 1}
+    sentence = " ".join(f"w{i}" for i in range(60))  # the longest that a visitor's own pair may have
+    asked = {"pairs": [[sentence, sentence]], "n_heads": 16, "batch_size": 1, "steps": 1}
     assert job(question("own", layers=8, **asked))
     found = problem(question("own", layers=9, **asked))
     assert (found.field, found.message.key) == ("", "plan.numbers")
-    output = 61 * 3 // 2
-    assert found.message.values["value"] == 9 * 16 * (61**2 + 61 * output + output**2)  # one word of padding is added
 
 
 # A visitor's own pairs
@@ -291,32 +260,3 @@ def test_bad_pairs_are_a_problem_of_pairs() -> None:
         assert (found.corpus, found.parameters, found.parts, found.watch) == (None, None, None, "")
     assert problem(question("own") | {"pairs": [*OWN, ["a"]]}).field == "pairs"
     assert job(question() | {"pairs": "ignored"}).corpus == "toy"
-
-
-# Any request
-
-
-@st.composite
-def questions(draw: st.DrawFn) -> dict[str, Any]:
-    """A valid request with some of its fields replaced, left out or moved."""
-    asked: dict[str, Any] = question(draw(st.sampled_from(CORPUS_NAMES)))
-    for name in draw(st.lists(st.sampled_from([*sorted(FIELDS), "pairs", "model", "training"]), max_size=4)):
-        value = draw(json_values | st.just(10**5000) | st.lists(st.lists(st.text(), max_size=3), max_size=3))
-        draw(st.sampled_from([asked, asked, *(part for part in asked.values() if isinstance(part, dict))]))[name] = (
-            value
-        )
-    return asked
-
-
-@example(question() | {"model": {"model": {}, "training": 5}})
-@example(question(held_out=0.1) | {"tie_weights": 10**5000, "seed": []})
-@example(question() | {"training": DEFAULTS["toy"]["training"] | {"d_model": "8"}})
-@given(
-    questions()
-    | st.dictionaries(st.sampled_from([*sorted(FIELDS), "pairs", "model", "training"]) | st.text(), json_values)
-)
-def test_any_request_is_answered_and_unchanged(asked: dict[str, Any]) -> None:
-    before = copy.deepcopy(asked)
-    found = plan(asked, LIMITS)
-    assert set(fields(found)) <= FIELDS | {"pairs"}
-    assert asked == before

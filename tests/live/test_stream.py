@@ -263,46 +263,7 @@ def test_scores_are_those_of_the_model(file: Path, monkeypatch: pytest.MonkeyPat
     assert scores["training"]["exact_match"] == 1
 
 
-def test_only_some_of_many_sentences_are_scored(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "SCORED", 20)
-    monkeypatch.setattr(session, "LARGE", 1)
-    scores = one("trained", watched(job(), file))["scores"]
-    assert scores["training"]["sentences"] == 2
-
-
 # The end
-
-
-def test_snapshots_take_only_their_share_of_the_time(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a simulated clock a step takes 1 s and a snapshot 5 s, so few are taken live and the others are deferred."""
-
-    class Clock:
-        now = 0.0
-
-        def perf_counter(self) -> float:
-            return self.now
-
-        process_time = perf_counter
-
-    def steps(*arguments: Any) -> Iterator[Progress]:
-        for progress in train(*arguments):
-            clock.now += 1
-            yield progress
-
-    def slow_take(recorder: module.SnapshotRecorder, step: int) -> module.Snapshot:
-        clock.now += 5
-        return taken(recorder, step)
-
-    clock, taken = Clock(), module.SnapshotRecorder.take
-    monkeypatch.setattr(session, "time", clock)
-    monkeypatch.setattr(session, "train", steps)
-    monkeypatch.setattr(session, "TRANSLATION_SECONDS", math.inf)  # snapshots only
-    monkeypatch.setattr(module.SnapshotRecorder, "take", slow_take)
-    events = watched(replace(job(steps=200), seconds=1000), file)
-    live_ones = [event["step"] for event in of("snapshot", events[: events.index(one("ended", events))])]
-    assert 1 < len(live_ones) < MAX_SNAPSHOTS <= len(of("snapshot", events)) < 2 * MAX_SNAPSHOTS
-    ended = one("ended", events)
-    assert ended["seconds"] <= 200 * (1 + session.SNAPSHOT_SHARE) + 5
 
 
 def test_a_stop_ends_the_training_after_its_step_and_saves_the_model(share: float, file: Path) -> None:
@@ -341,25 +302,6 @@ def test_a_diverged_training_is_an_error_and_leaves_no_file(steps: int, file: Pa
     assert error["message"]["values"] == {"step": min(steps, 2)}
     assert of("trained", events) == []
     assert [event["step"] for event in of("snapshot", events)] == [0]
-    assert not file.exists()
-
-
-def test_no_snapshot_is_taken_of_weights_that_are_not_finite(
-    share: float, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As if a gradient had overflowed in the third step, where all steps are due."""
-
-    def overflowing(model: Transformer, *rest: Any) -> Iterator[Progress]:
-        for progress in train(model, *rest):
-            if progress.step == 3:
-                model.src_embedding.weight.data.fill_(float("nan"))
-            yield progress
-
-    monkeypatch.setattr(session, "TRANSLATION_SECONDS", 0)
-    monkeypatch.setattr(session, "train", overflowing)
-    events = watched(job(held_out=0.4), file)
-    assert one("error", events)["message"]["values"] == {"step": 4}
-    assert {event["step"] for event in events if event["event"] in ("snapshot", "translation", "held_out")} <= {0, 1, 2}
     assert not file.exists()
 
 

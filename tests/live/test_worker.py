@@ -1,6 +1,5 @@
 """The worker process runs one training, stops on any line of input, and ends with its reader."""
 
-import io
 import json
 import os
 import subprocess
@@ -13,8 +12,8 @@ from typing import Any
 import pytest
 
 from transformer.inference.device import ENVIRONMENT
-from transformer.live import worker
 from transformer.live.job import Job
+from transformer.live.worker import NICE
 from transformer.storage.portable import load_portable
 
 from .test_stream import job, of, one, same_weights, trained_alone
@@ -28,10 +27,6 @@ Process = subprocess.Popen[str]
 
 def request(job: Job, file: Path) -> str:
     return json.dumps({"job": job.to_json(), "file": str(file)}) + "\n"
-
-
-def events_of(lines: Iterator[str]) -> list[dict[str, Any]]:
-    return [json.loads(line, parse_constant=pytest.fail) for line in lines]
 
 
 @pytest.fixture(autouse=True)
@@ -51,23 +46,24 @@ def process() -> Iterator[Process]:
             process.kill()
 
 
-def begin(process: Process, job: Job, file: Path) -> None:
+def begin(process: Process, lines: str) -> None:
     assert json.loads(process.stdout.readline()) == {"event": "ready"}
-    process.stdin.write(request(job, file))
+    assert os.getpriority(os.PRIO_PROCESS, process.pid) >= NICE  # visitors' clicks come first
+    process.stdin.write(lines)
     process.stdin.flush()
 
 
 def rest(process: Process) -> list[dict[str, Any]]:
     """All events up to a clean exit."""
     assert process.stdout
-    events = events_of(process.stdout)
+    events = [json.loads(line, parse_constant=pytest.fail) for line in process.stdout]
     assert (process.wait(GENEROUS), process.stderr.read()) == (0, "")
     return events
 
 
 def test_a_job_is_finished_and_the_process_exits(process: Process, tmp_path: Path) -> None:
     todo, file = job(held_out=0.4), tmp_path / "model.safetensors"
-    begin(process, todo, file)
+    begin(process, request(todo, file))
     events = rest(process)  # its standard input stays open
     assert [events[0]["event"], one("ended", events)["why"]] == ["started", "steps"]
     assert max(event["step"] for event in of("snapshot", events)) == 8
@@ -78,7 +74,7 @@ def test_a_job_is_finished_and_the_process_exits(process: Process, tmp_path: Pat
 def test_it_exits_when_the_server_dies(process: Process, tmp_path: Path) -> None:
     todo = job()
     endless = replace(todo, training=todo.training | {"steps": 10**7}, seconds=10**7)
-    begin(process, endless, tmp_path / "model.safetensors")
+    begin(process, request(endless, tmp_path / "model.safetensors"))
     assert json.loads(process.stdout.readline())["event"] == "started"
     process.stdin.close()
     process.stdout.close()
@@ -86,45 +82,14 @@ def test_it_exits_when_the_server_dies(process: Process, tmp_path: Path) -> None
     assert process.stderr.read() == ""
 
 
-@pytest.fixture
-def niceness(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Records the niceness that `main` sets: here it runs in the test's own process."""
-    calls: list[int] = []
-    monkeypatch.setattr(os, "nice", calls.append)
-    return calls
-
-
-@pytest.mark.parametrize("line", ["stop\n", ""])
-def test_any_line_or_the_end_of_input_stops_it(
-    line: str,
-    niceness: list[int],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    todo, file = job(steps=10_000), tmp_path / "model.safetensors"
-    monkeypatch.setattr(sys, "stdin", io.StringIO(request(todo, file) + line))
-    worker.main()
-    ready, *events = events_of(iter(capsys.readouterr().out.splitlines()))
-    assert ready == {"event": "ready"}
-    assert one("ended", events)["why"] == "stop"
+def test_any_line_stops_it(process: Process, tmp_path: Path) -> None:
+    file = tmp_path / "model.safetensors"
+    begin(process, request(job(steps=10_000), file) + "stop\n")
+    assert one("ended", rest(process))["why"] == "stop"
     assert file.exists()
-    assert niceness == [worker.NICE] != [0]
 
 
-def test_a_mistake_is_trained_until_a_line_stops_it(
-    niceness: list[int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps({"mistake": "rank_collapse"}) + "\nstop\n"))
-    worker.main()
-    ready, *events = events_of(iter(capsys.readouterr().out.splitlines()))
-    assert ready == {"event": "ready"}
+def test_a_mistake_is_trained_until_a_line_stops_it(process: Process) -> None:
+    begin(process, json.dumps({"mistake": "rank_collapse"}) + "\nstop\n")
+    events = rest(process)
     assert [event["side"] for event in events] == ["wrong"] * len(events)  # and no symptom
-
-
-def test_without_a_job_it_exits(
-    niceness: list[int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-    worker.main()
-    assert events_of(iter(capsys.readouterr().out.splitlines())) == [{"event": "ready"}]

@@ -8,17 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
 
 from transformer import Translator
-from transformer.analysis.sublayer import ids
 from transformer.data import classroom_corpus
 from transformer.mistakes import MISTAKES, DecodingMistake, Symptom, TrainingMistake
 from transformer.mistakes.decoding import MAX_RUNS, by_view
-from transformer.mistakes.training import PAIRS, _in_order
-from transformer.network.masks import causal_mask
-from transformer.network.probe import Recorder
+from transformer.mistakes.training import PAIRS
 
 ENGLISH = json.loads((Path(__file__).parents[2] / "assets/locales/en.json").read_text("utf-8"))
 SENTENCES = {"toy": "ich möchte ein Bier", "classroom": "Heute habe ich ein kaltes Bier getrunken"}
@@ -78,10 +73,8 @@ def test_a_padding_mask_over_rows_gives_nan_or_looks_ahead(case: Case) -> None:
     assert found.wrong.numbers["nan_share"] == 0.5  # one sentence of two: all of it, its real words too
     length = len(case[1].translate(case[0]).output) + 2
     assert found.wrong.numbers["weight_on_future"] == pytest.approx(1 / length)  # -1e9 everywhere: uniform
-    right, wrong = weights(found)
+    _, wrong = weights(found)
     np.testing.assert_allclose(wrong[:, -2:], 1 / length, rtol=1e-5)  # the rows of P
-    assert (np.triu(right, 1) == 0).all()
-    assert (right[:, :, -2:] == 0).all()
 
 
 def test_without_its_mask_cross_attention_looks_at_padding(case: Case) -> None:
@@ -112,33 +105,6 @@ def test_an_inverted_mask_hides_the_words(case: Case) -> None:
     np.testing.assert_allclose(wrong[:, :, -1], 1, atol=1e-5)
     assert (wrong[:, :, :-1] == 0).all()
     assert (right[:, :, -1] == 0).all()
-
-
-@pytest.mark.parametrize("name", SENTENCES)
-def test_the_inverted_mask_is_what_pytorch_makes_of_it(name: str, request: pytest.FixtureRequest) -> None:
-    """Its network with our weights: the same output as ours with the mask that the exercise inverts."""
-    translator: Translator = request.getfixturevalue(name)
-    model = translator.checkpoint.model
-    src, tgt = ids(translator, translator.translate(SENTENCES[name]))
-    src = F.pad(src, (0, 2))
-    recorder, words = Recorder(), src != model.config.pad_id
-
-    def inverted(name: str, value: Tensor) -> Tensor:
-        is_of_source = name.startswith("encoder") or "cross" in name
-        return recorder(name, ~value if is_of_source and name.endswith(".mask") else value)
-
-    with torch.no_grad():
-        model(src, tgt, probe=inverted)
-        theirs = model.to_torch()(
-            *(recorder.values[f"{stack}.input"][0] for stack in ("encoder", "decoder")),
-            tgt_mask=~causal_mask(tgt.size(1)),
-            src_key_padding_mask=words,
-            memory_key_padding_mask=words,
-        )
-        alone = nn.MultiheadAttention(8, 2, batch_first=True)
-        x = torch.ones(1, 3, 8)
-        assert alone(x, x, x, key_padding_mask=torch.ones(1, 3, dtype=torch.bool))[0].isnan().all()  # without padding
-    torch.testing.assert_close(theirs, recorder.values["decoder.output"][0], atol=1e-5, rtol=1e-5)
 
 
 def test_softmax_over_queries_sums_the_columns_to_one(case: Case) -> None:
@@ -315,23 +281,12 @@ def test_fed_with_the_answer_a_half_trained_model_looks_better_than_it_is() -> N
     assert words(found.right.text) + 1 < words(found.wrong.text) == len(found.wanted.split()) - 1  # one slip
 
 
-def test_words_are_counted_in_their_order() -> None:
-    assert [_in_order(each, [1, 2, 3, 4]) for each in ([], [9, 1, 2, 3, 4], [4, 3, 2, 1], [2, 9, 4], [1, 1])] == [
-        *(0, 4, 1, 2, 1)
-    ]
-
-
 # All of them
 
 
-def test_a_wrong_guess_is_told_why_and_no_title_has_the_words_of_its_cause() -> None:
+def test_a_wrong_guess_is_told_why() -> None:
     for name, mistake in MISTAKES.items():
         assert {f"mistakes.{name}.clue", *(f"mistakes.{each}.telltale" for each in mistake.distractors)} <= set(ENGLISH)
-        title, cause = (
-            {word for word in ENGLISH[f"mistakes.{name}.{text}"].lower().split() if len(word) > 4}
-            for text in ("title", "cause")
-        )
-        assert len(title & cause) < 2, name
 
 
 @pytest.mark.parametrize("mistake", OF_RUNS, ids=lambda mistake: mistake.name)

@@ -39,16 +39,12 @@ def test_the_parameters_are_those_of_the_network(config: TransformerConfig) -> N
     assert count_parameters(config) == sum(parameter.numel() for parameter in Transformer(config).parameters())
 
 
-@pytest.mark.parametrize(("source", "target"), [(1, 1), (5, 6), (7, 3)])
-def test_the_run_values_are_those_of_all_attention_weights(source: int, target: int) -> None:
+def test_the_run_values_are_those_of_the_attention_weights_or_of_something_wider() -> None:
     model = network(d_model=4, n_heads=4, d_ff=4, tgt_vocab_size=4)
-    attention = model(torch.ones(1, source, dtype=torch.long), torch.ones(1, target, dtype=torch.long)).attention
+    attention = model(torch.ones(1, 7, dtype=torch.long), torch.ones(1, 3, dtype=torch.long)).attention
     maps = (*attention.encoder, *attention.decoder, *attention.cross)
     assert count_heads(model.config) == sum(weights.size(1) for weights in maps)
-    assert count_run_values(model.config, source, target) == sum(weights.numel() for weights in maps)
-
-
-def test_the_run_values_of_a_wide_layer_or_a_large_vocabulary() -> None:
+    assert count_run_values(model.config, 7, 3) == sum(weights.numel() for weights in maps)
     config = TransformerConfig(11, 30_000, d_model=2, n_heads=1, num_encoder_layers=1, num_decoder_layers=1)
     assert count_run_values(config, 5, 60) == 60 * 30_000
     assert count_run_values(replace(config, d_ff=40_000), 70, 60) == 70 * 40_000
@@ -64,10 +60,7 @@ MEASURED = {
     (replace(sized(600, 64, 4, 256, 2, 0.1), tgt_vocab_size=500), 128, 12, 12): (107, 54),  # the classroom
     (sized(9, 512, 8, 2048, 6, 0.1), 2, 5, 6): (858, 113),  # the paper's size
     (sized(2000, 512, 8, 2048, 6, 0.1), 64, 12, 14): (1508, 2354),
-    (sized(1000, 64, 4, 256, 2, 0.1), 64, 60, 61): (340, 168),
     (sized(8000, 256, 4, 256, 1, 0.0), 32, 20, 20): (296, 129),
-    (sized(100, 1024, 16, 4096, 2, 0.1), 4, 8, 8): (1061, 193),
-    (sized(300, 64, 64, 256, 2, 0.1), 128, 12, 12): (230, 240),
     (sized(20, 16, 2, 32, 1, 0.0), 64, 8, 8): (3.7, 2.6),
 }
 

@@ -1,6 +1,5 @@
 """The network agrees with PyTorch's, obeys its masks, decodes from its cache, and every configuration field counts."""
 
-import weakref
 from functools import cache
 from typing import Any
 
@@ -110,14 +109,11 @@ def _altered(change: str) -> nn.Transformer:
     ("change", "named"),
     [
         ("theirs.encoder = nn.GRU(1, 1)", "encoder is a GRU, not a torch.nn.TransformerEncoder"),
-        ("theirs.encoder.layers = nn.ModuleList()", "the encoder has no layers"),
         (
             "theirs.decoder.layers[1] = nn.TransformerDecoderLayer(16, 2, 32)",
             "n_heads is 4 in encoder.layers.0 but 2 in",
         ),
-        ("theirs.encoder.norm = None", "only the decoder has a final norm"),
         ("theirs.decoder.layers[0].norm3.eps = 1e-6", "decoder.layers.0.norm3 is LayerNorm"),
-        ("theirs.encoder.layers[0].activation = nn.GELU('tanh')", "is not one of relu, gelu, silu"),
         ("theirs.__init__(16, 4, 2, 2, 32, activation=nn.SiLU())", r"give the function, F\.silu"),
         ("theirs.encoder.layers[0].self_attn = nn.MultiheadAttention(16, 4, add_bias_kv=True)", "add_bias_kv"),
         ("theirs.decoder.layers[1].multihead_attn.dropout = 0.7", "the dropout of multihead_attn is 0.7"),
@@ -237,18 +233,6 @@ def test_cached_decoding_refuses_another_batch_size_and_more_than_max_len() -> N
         model.decode_step(ONES[:, :1], model.encode(ONES), caches)
     with pytest.raises(ValueError, match="tgt holds id 13; tgt_vocab_size is 13"):
         model.decode_step(one * 13, encoded, model.start_cache())
-
-
-# A pass keeps nothing
-
-
-def test_without_a_probe_nothing_is_kept() -> None:
-    model = network()
-    out = model(SRC, TGT)
-    seen = [weakref.ref(x) for x in (out.logits, *out.attention.encoder, *out.attention.decoder, *out.attention.cross)]
-    del out
-    assert [ref() for ref in seen] == [None] * len(seen)
-    assert [name for name, _ in model.named_buffers()] == ["positions"]
 
 
 # What the configuration decides (analysis/test_self_checks.py compares norms, activations and biases with PyTorch)

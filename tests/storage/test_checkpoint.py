@@ -50,15 +50,10 @@ def edit_json(file: Path, edit: Edit) -> None:
 # What comes back
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{}, {"tie_weights": True, "tgt_vocab_size": 11}, {"final_norm": "both", "activation": "silu"}],
-    ids=str,
-)
-@pytest.mark.parametrize("pad_source", [True, False])
-def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], pad_source: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("fields", [{"tie_weights": True, "tgt_vocab_size": 11}, {"final_norm": "both"}], ids=str)
+def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
-    before = replace(small(**fields), pad_source=pad_source)
+    before = replace(small(**fields), pad_source=fields == {"final_norm": "both"})
     save_checkpoint(before, folder, card="# a card that says something\n")
     after = load_checkpoint(folder)
     assert after.model.config == before.model.config
@@ -109,16 +104,13 @@ def test_a_file_of_another_checkpoint_is_named(saved: Path, file: str, tmp_path:
 EDITS: list[tuple[str, Edit, str]] = [
     (CONFIG, lambda c: c["model"].update(n_heads=5), "n_heads (5)"),
     (CONFIG, lambda c: c["model"].update(n_heads=2), "not what"),  # valid, but changed
-    (CONFIG, lambda c: c["model"].update(max_len=10**15), ""),
     (CONFIG, lambda c: c.pop("output_limit"), "output_limit"),
     (CONFIG, lambda c: c.update(source_length=33), "source_length (33)"),
     (CONFIG, lambda c: c.update(pad_source="yes"), "pad_source ('yes')"),
     (VOCABULARIES, lambda v: v["source"].reverse(), ""),
-    (VOCABULARIES, lambda v: v["source"].__setitem__(1, "two words"), ""),
     (VOCABULARIES, lambda v: v["target"].__setitem__(slice(3, 5), v["target"][4:2:-1]), "not what"),
     (VOCABULARIES, lambda v: v.pop("target"), "target"),
     (VOCABULARIES, lambda v: v.update(folds={"source": 1, "target": True}), "folds"),
-    (VOCABULARIES, lambda v: v.update(folds={"source": False, "target": True}), "not what"),
 ]
 
 
@@ -130,22 +122,16 @@ def test_an_invalid_or_changed_file_is_refused(saved: Path, file: str, edit: Edi
     assert named in message
 
 
-@pytest.mark.parametrize(
-    ("edit", "named"),
-    [
-        (lambda w: w.pop("output_projection.bias"), "output_projection.bias is missing"),
-        (lambda w: w["output_projection.bias"].add_(1), "its weights are not those that were saved"),
-    ],
-)
-def test_other_weights_are_refused(saved: Path, edit: Edit, named: str) -> None:
+def test_other_weights_are_refused(saved: Path) -> None:
     with safe_open(saved / WEIGHTS, framework="pt") as stored:
         digests = stored.metadata()
     weights = load_file(saved / WEIGHTS)
-    edit(weights)
+    weights["output_projection.bias"] += 1
     save_file(weights, saved / WEIGHTS, metadata=digests)
-    message = refusal(saved)
-    assert WEIGHTS in message
-    assert named in message
+    assert f"{WEIGHTS}: its weights are not those that were saved" in refusal(saved)
+    del weights["output_projection.bias"]
+    save_file(weights, saved / WEIGHTS, metadata=digests)
+    assert "output_projection.bias is missing" in refusal(saved)
     save_file(weights, saved / WEIGHTS)  # without digests
     assert WEIGHTS in refusal(saved)
 

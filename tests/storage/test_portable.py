@@ -2,10 +2,8 @@
 files in its place are in test_hostile.py."""
 
 import hashlib
-import itertools
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from transformer import TransformerConfig, Translator, Vocabulary
+from transformer import TransformerConfig, Translator
 from transformer.network.cost import count_heads, count_run_values
 from transformer.storage.checkpoint import FOLDER, Checkpoint
 from transformer.storage.portable import (
@@ -33,7 +31,7 @@ from transformer.storage.portable import (
     save_portable,
 )
 
-from ..models import json_values, of_pairs, packed
+from ..models import of_pairs, packed
 from ..networks import network
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -127,13 +125,6 @@ def test_everything_comes_back_bit_for_bit(fields: dict[str, Any], tmp_path: Pat
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
-def test_a_vocabulary_that_the_file_cannot_hold_is_refused(other: Path) -> None:
-    model = packed()
-    bare = replace(model.checkpoint, tgt_vocab=replace(model.checkpoint.tgt_vocab, folds=False))
-    with pytest.raises(ValueError, match="vocabularies that fold and have no tokenizer"):
-        save_portable(replace(model, checkpoint=bare), other)
-
-
 def test_a_translator_loads_the_file_or_refuses_it(saved: Path) -> None:
     translator = Translator.load(str(saved), device="cpu")
     assert translator.name == "saved"
@@ -142,17 +133,11 @@ def test_a_translator_loads_the_file_or_refuses_it(saved: Path) -> None:
         Translator.load(FOLDER / "toy" / "model.safetensors")
 
 
-LETTERS = [chr(ord("а") + i) * 22 for i in range(32)]
-LARGEST = [
-    [("a" * 500, "...." + "b" * 490 + "!?"), ("a " * 60, "." * 59 + "a")],
-    [(" ".join(LETTERS[i % 17 :][:15]), " ".join(LETTERS[i % 13 :][:15])) for i in range(2000)],  # 60,000 words
-]
-
-
-@pytest.mark.parametrize("pairs", LARGEST, ids=range(len(LARGEST)))
-def test_the_largest_corpora_come_back(pairs: list[tuple[str, str]], other: Path) -> None:
-    """Marks get spaces around them."""
-    before = of_pairs(*pairs)
+def test_the_largest_corpus_comes_back(other: Path) -> None:
+    """60,000 words; marks get spaces around them."""
+    words = [chr(ord("а") + i) * 22 for i in range(32)]
+    pairs = [(" ".join(words[i % 17 :][:15]), " ".join(words[i % 13 :][:15])) for i in range(2000)]
+    before = of_pairs(("a" * 500, "...." + "b" * 490 + "!?"), *pairs)
     save_portable(before, other)
     assert load_portable(other).pairs == before.pairs
 
@@ -194,38 +179,29 @@ def test_a_changed_byte_is_detected_or_without_meaning(
         assert file.read_bytes() == saved.read_bytes()
 
 
-@pytest.mark.parametrize("signature", ["", "0" * 64, None, {}])
-def test_another_digest_or_order_of_weights_is_refused(saved: Path, other: Path, signature: Any) -> None:
+def test_another_digest_or_order_of_weights_is_refused(saved: Path, other: Path) -> None:
     with safe_open(saved, framework="pt") as stored:
         metadata = stored.metadata()
     tensors, entry = load_file(saved), json.loads(metadata[METADATA_KEY])
-    save_file(tensors, other, metadata={METADATA_KEY: json.dumps(entry | {"digest": signature})})
-    assert detail(other) == "it is not what was saved"
+    for signature in ("", "0" * 64, None):
+        save_file(tensors, other, metadata={METADATA_KEY: json.dumps(entry | {"digest": signature})})
+        assert detail(other) == "it is not what was saved"
     one, two = "encoder.layers.0.linear1.weight", "encoder.layers.1.linear1.weight"
     save_file(tensors | {one: tensors[two], two: tensors[one]}, other, metadata=metadata)
     assert detail(other) == "it is not what was saved"
 
 
-ABOUTS: list[Any] = [None, 5, [], {}, "", "null", "[]", "{", "{}", "[" * 10**5, '{"a": "\\ud800"}']
-ENTRIES: list[Any] = [[], 5, {}, {"about": "{}"}, {"digest": ""}, *({"about": about, "digest": ""} for about in ABOUTS)]
-TEXTS = ["", "nul", "[" * 100_000, '{"a":' * 100_000, "1" * 5000, *map(json.dumps, ENTRIES)]
+ABOUTS: list[Any] = [None, 5, "", "null", "{", "[" * 10**5, '{"a": "\\ud800"}']
+ENTRIES = ["", "nul", "[" * 100_000, "{}", *(json.dumps({"about": about, "digest": ""}) for about in ABOUTS)]
 
 
-@pytest.mark.parametrize(
-    "header", [None, {"format": "pt"}, *({METADATA_KEY: text} for text in TEXTS)], ids=itertools.count()
-)
-def test_another_header_is_refused(saved: Path, other: Path, header: dict[str, str] | None) -> None:
-    save_file(load_file(saved), other, metadata=header)
-    refusal(other)
+def test_another_header_is_refused(saved: Path, other: Path) -> None:
+    for header in (None, *({METADATA_KEY: text} for text in ENTRIES)):
+        save_file(load_file(saved), other, metadata=header)
+        refusal(other)
 
 
 # What is signed correctly, but invalid
-
-
-def test_the_signature_of_these_tests_is_right(saved: Path, other: Path) -> None:
-    words = ["P", "<script>", "=1+1", "../x", "{name}", "%s", "猫", "“q”", "'", '"', "wort9"]
-    after = load_portable(rewritten(saved, other, about=lambda a: a.update(name='"ß✓ 猫', source_words=words)))
-    assert (after.name, after.checkpoint.src_vocab) == ('"ß✓ 猫', Vocabulary(tuple(words), folds=True))
 
 
 MODELS: list[tuple[dict[str, Any], str]] = [
@@ -233,7 +209,6 @@ MODELS: list[tuple[dict[str, Any], str]] = [
     ({"num_encoder_layers": 65}, "too deep"),
     ({"max_len": 5001}, "too long"),
     ({"d_ff": 31}, "linear1"),
-    ({"d_ff": 10**4000}, "it is smaller than"),
     ({"src_vocab_size": 10**9}, "it is smaller than"),
     ({"src_vocab_size": 10}, "source vocabulary has 11"),
     ({"\ud800\n\0": 1}, ""),
@@ -259,9 +234,7 @@ ONE = {"num_encoder_layers": 1, "num_decoder_layers": 1}
     [
         ({"d_model": 192, "n_heads": 192, **ONE}, 5, ""),  # heads of one number weigh little, but each is ablated
         ({"d_model": 256, "n_heads": 256, **ONE}, 5, "file.heads"),
-        ({"n_heads": 16, "num_decoder_layers": 3}, 128, ""),  # 128 heads: 2.10 million
         ({"n_heads": 16, "num_decoder_layers": 5}, 128, "file.numbers"),
-        ({"n_heads": 16, "num_decoder_layers": 6}, 90, ""),
         ({"d_ff": MAX_RUN_VALUES // 50}, 50, ""),
         ({"d_ff": MAX_RUN_VALUES // 50 + 1}, 50, "file.numbers"),
     ],
@@ -312,27 +285,6 @@ def test_an_invalid_or_missing_part_is_refused(saved: Path, other: Path, name: s
     assert name in detail(rewritten(saved, other, about=lambda a: a.pop(name)))
 
 
-FIELDS = sorted(vars(network().config))
-TAKEN = ("name", "card", "training", "pad_source", "source_length", "output_limit", *FIELDS)
-
-
-@settings(max_examples=100)
-@given(name=st.sampled_from([*sorted(OTHERS), *FIELDS]), value=json_values)
-def test_any_other_part_or_field_is_refused_or_taken_as_it_is(saved: Path, folder: Path, name: str, value: Any) -> None:
-    def edit(about: dict[str, Any]) -> None:
-        (about["model"] if name in FIELDS else about)[name] = value
-
-    file = rewritten(saved, folder / "parts.safetensors", about=edit)
-    try:
-        after = load_portable(file)
-    except PortableError:
-        refusal(file)
-    else:
-        assert name in TAKEN
-        holders = (after, after.checkpoint, after.checkpoint.model.config)
-        assert value in [getattr(each, name) for each in holders if hasattr(each, name)]
-
-
 # Weights
 
 BIAS = "output_projection.bias"
@@ -357,8 +309,7 @@ def test_weights_that_do_not_fit_are_refused(
     assert named in detail(rewritten(saved, other, long_card, edit))
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-def test_a_weight_that_is_not_finite_is_refused(saved: Path, other: Path, value: float) -> None:
+def test_a_weight_that_is_not_finite_is_refused(saved: Path, other: Path) -> None:
     name = "decoder.layers.1.norm3.bias"
-    file = rewritten(saved, other, weights=lambda w: w[name][-1].fill_(value))
+    file = rewritten(saved, other, weights=lambda w: w[name][-1].fill_(float("nan")))
     assert refusal(file) == ("file.not_numbers", {"name": name})

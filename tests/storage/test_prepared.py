@@ -55,13 +55,13 @@ def test_the_second_load_reads_the_prepared_file_alone(folder: Path) -> None:
         prepared(TransformerConfig(**SIZES | {"max_len": 9}), "a", unreadable)
 
 
-@pytest.mark.parametrize("content", [b"", b"{}", b"\x08" + bytes(7) + b"{}      ", b"cut"])
-def test_a_damaged_file_is_written_again(folder: Path, content: bytes) -> None:
+def test_a_damaged_file_is_written_again(folder: Path) -> None:
     prepared(CONFIG, "a", original)
     (file,) = folder.iterdir()
-    file.write_bytes(content if content != b"cut" else file.read_bytes()[:-64])
-    expect_original(prepared(CONFIG, "a", original))
-    expect_original(prepared(CONFIG, "a", unreadable))
+    for content in (b"", b"\x08" + bytes(7) + b"{}      ", file.read_bytes()[:-64]):
+        file.write_bytes(content)
+        expect_original(prepared(CONFIG, "a", original))
+        expect_original(prepared(CONFIG, "a", unreadable))
 
 
 def test_the_latest_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,15 +10,14 @@ from typing import Any
 import torch
 from torch.multiprocessing.spawn import start_processes
 
-from transformer import Transformer, TransformerConfig
-from transformer.data import TOY, Batch, PairFile
+from transformer import TransformerConfig
+from transformer.data import PairFile
 from transformer.data.classroom.corpus import sample
 from transformer.training import TrainingConfig, seeded_model, train
 from transformer.training.distributed import Processes, together
 
-SIZES = {"d_model": 32, "n_heads": 4, "d_ff": 64, "num_encoder_layers": 2, "num_decoder_layers": 2}
+SIZES: dict[str, Any] = {"d_model": 32, "n_heads": 4, "d_ff": 64, "num_encoder_layers": 2, "num_decoder_layers": 2}
 CASES: dict[str, dict[str, Any]] = {  # of the training; the pairs by the first word of the name
-    "toy, one without a pair": {"batch_size": 1, "steps": 10},
     "classroom, uneven and clipped": {
         "batch_size": 33,
         "steps": 15,
@@ -36,28 +35,14 @@ def write_pairs(file: Path, count: int = 300) -> None:
 
 
 def seen(name: str, folder: Path, processes: Processes) -> dict[str, Any]:
-    """Train a case: its progress, the sources that this process read, and the final weights."""
-    data: Batch | PairFile
-    if name.startswith("toy"):
-        data, vocabularies = TOY.batch(), (TOY.src_vocab, TOY.tgt_vocab)
-        sizes: dict[str, Any] = {"d_model": 64, "d_ff": 256}
-    else:
-        file = PairFile.scan(folder / "pairs.tsv")
-        pairs = [(p.source, p.target) for p in sample("", file.size)]
-        data, vocabularies = file if name.startswith("file") else file.encode(pairs), (file.src_vocab, file.tgt_vocab)
-        sizes = SIZES
-    source, target = vocabularies
-    model = seeded_model(TransformerConfig(len(source), len(target), **sizes, dropout=0.0), 0)
-    read: list[list[list[int]]] = []
-
-    def watch(network: Transformer, ids: tuple[torch.Tensor, ...]) -> None:
-        if network.training:  # a step, and not what goes before them
-            read.append([[i for i in row if i] for row in ids[0].tolist()])
-
-    model.register_forward_pre_hook(watch)
+    """Train a case: its progress and the final weights."""
+    file = PairFile.scan(folder / "pairs.tsv")
+    pairs = [(pair.source, pair.target) for pair in sample("", file.size)]
+    data = file if name.startswith("file") else file.encode(pairs)
+    model = seeded_model(TransformerConfig(len(file.src_vocab), len(file.tgt_vocab), **SIZES, dropout=0.0), 0)
     config = TrainingConfig(**CASES[name], learning_rate=1e-3)
     progress = [dataclasses.astuple(each) for each in train(model, data, config, processes=processes)]
-    return {"progress": progress, "read": read, "weights": model.state_dict()}
+    return {"progress": progress, "weights": model.state_dict()}
 
 
 def record(folder: Path) -> None:

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from transformer import Transformer, Translator
+from transformer import Translator
 from transformer.data import CORPORA
 from transformer.data.alignment import AlignedPair, AlignmentCounts, GoldAlignment, count_links
-from transformer.storage.checkpoint import Checkpoint
 from transformer.training.evaluation import (
     BATCH,
     AlignmentScores,
@@ -19,7 +18,6 @@ from transformer.training.evaluation import (
     count_near,
     score,
     sentence_alignment,
-    translate_all,
 )
 
 from ..networks import is_clear, network
@@ -97,40 +95,16 @@ def agree(one: AlignmentScores, two: AlignmentScores) -> None:
     assert one.all_heads == pytest.approx(two.all_heads)
 
 
-# Translation
-
-
-@pytest.mark.slow
-def test_a_batch_translates_each_sentence_as_alone_and_in_order(babbler: Translator) -> None:
-    runs = [babbler.translate(source) for source in babble(BATCH + 60)]  # more than one batch, lengths mixed
-    clear = [run for run in runs if is_clear(step.candidates.distribution for step in run.steps)]
-    sources, expected = [run.sentence for run in clear], [run.text for run in clear]
-    assert len(sources) > BATCH
-    assert translate_all(babbler.checkpoint, sources) == expected
-    assert len(set(expected)) > 20  # so that another order fails
-    assert translate_all(babbler.checkpoint, sources[::-1]) == expected[::-1]
-
-
-def test_evaluation_restores_the_mode(toy: Translator) -> None:
-    checkpoint = replace(toy.checkpoint, model=network_like(toy.checkpoint).train())
-    once = translate_all(checkpoint, ["ich mochte ein bier"] * 3)
-    assert len(set(once)) == 1  # no dropout
-    alignment_scores(checkpoint, TOY)
-    assert all(module.training for module in checkpoint.model.modules())
-
-
-def network_like(checkpoint: Checkpoint) -> Transformer:
-    """An untrained network with a checkpoint's vocabularies and a high dropout."""
-    return network(src_vocab_size=len(checkpoint.src_vocab), tgt_vocab_size=len(checkpoint.tgt_vocab), dropout=0.5)
-
-
 # Alignment
 
 
 def test_alignment_scores_equal_a_loop_over_translations(talker: Translator, pairs: list[AlignedPair]) -> None:
-    scores = alignment_scores(talker.checkpoint, pairs)
+    scores, model = alignment_scores(talker.checkpoint, pairs), talker.checkpoint.model
     agree(scores, sequential(talker, pairs))
+    model.train()
     agree(alignment_scores(talker.checkpoint, pairs * (BATCH // len(pairs) + 1)), scores)  # several batches
+    assert all(module.training for module in model.modules())
+    model.eval()
     assert np.ptp(scores.heads) > 0.05
 
 

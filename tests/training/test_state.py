@@ -104,12 +104,6 @@ def test_an_invalid_state_is_refused_in_one_line(saved: TrainingState) -> None:
         assert len(str(error.value).splitlines()) == 1
 
 
-def test_processes_with_different_files_are_refused(saved: TrainingState, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(ALONE), "gathered", lambda self, value: [value, value * 0])
-    with pytest.raises(CheckpointError, match="the processes see different files"):
-        fresh(saved.file.parent).load()
-
-
 # The command, and killed processes
 
 COMMAND = shlex.split("--d-model 16 --n-heads 4 --d-ff 32 --layers 1 --batch-size 13 --device cpu --keep-every 3")
@@ -162,37 +156,10 @@ def test_a_killed_run_resumes_to_the_weights_of_an_uninterrupted_one(
     files = {"config.json", "vocabularies.json", "card.md", "model.safetensors"}
     assert {file.name for file in interrupted.iterdir()} == files
     assert "20 steps, of which the last " in (interrupted / "card.md").read_text()
-    in_processes(count, run, tmp_path, [*command, str(uninterrupted)], False)
+    in_processes(count, run, tmp_path, [*command, str(uninterrupted), "--resume"], False)  # there is nothing to resume
     first, *others = [(tmp_path / f"{rank}.txt").read_text() for rank in range(count)]
     assert first == (uninterrupted / "card.md").read_text() + "\n"  # only one process prints
     assert set(others) <= {""}
     assert "20 steps in " in first
     assert (f", {count} processes" in first) is (count > 1)
     assert same(*(load_file(folder / "model.safetensors") for folder in (interrupted, uninterrupted)))
-
-
-@pytest.mark.slow
-def test_the_command_refuses_to_resume_with_other_settings(
-    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command = [*command, str(tmp_path)]
-    with monkeypatch.context() as patch:  # the run is finished, but its state remains
-        patch.setattr(TrainingState, "remove", lambda self: None)
-        main(command)
-    assert (tmp_path / STATE).exists()
-    with pytest.raises(SystemExit) as error:
-        main([*command, "--resume", "--dropout", "0.2"])
-    assert error.value.code == 2
-    assert "belongs to another run: its dropout is 0.1, not 0.2" in capsys.readouterr().err.splitlines()[-1]
-    weights = load_file(tmp_path / "model.safetensors")
-    main([*command, "--resume"])  # from step 18
-    assert same(load_file(tmp_path / "model.safetensors"), weights)
-    main([*command, "--resume"])
-    assert f"{STATE}: no such file, so training begins at its first step" in capsys.readouterr().err
-    assert same(load_file(tmp_path / "model.safetensors"), weights)
-
-
-def test_a_negative_keep_every_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["--out", str(tmp_path), "--keep-every", "-1"])
-    assert "--keep-every -1 is below 0" in capsys.readouterr().err

@@ -57,7 +57,7 @@ def test_an_honest_visitor_is_served_during_an_attack(
         pytest.skip(MISSING)
     monkeypatch.setattr(attack, "big_file", lambda: big_file(16))
     with under_attack(row, port) as answers:
-        translation, health, problem = in_a_loop(honest(port, SECONDS, 1, row.other_work))
+        translation, health, problem = in_a_loop(honest(port, SECONDS, row.other_work))
     assert max(translation, health) < math.inf  # none is refused
     assert not problem
     assert not row.refused or not answers[200]
