@@ -69,7 +69,6 @@ export async function showRecording(name: string) {
 
 export const stepsDone = ({ wrong, right }: MistakeTraining) => wrong.length + right.length;
 
-/** Measures steps a second by those of the last seconds; null where they are too few. */
 function speedometer() {
   let marks: [number, number][] = []; // milliseconds, and the steps done then
   return (done: number) => {

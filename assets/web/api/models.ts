@@ -16,14 +16,12 @@ export const models = (): Record<string, Model | OwnModel> => ({
   ...Object.fromEntries(own.map((each) => [each.checkpoint, each])),
 });
 
-/** A model's first example, as a run to ask for. */
 export const firstRun = (checkpoint: string): RunRequest => ({
   checkpoint,
   sentence: models()[checkpoint].examples[0].sentence,
   changes: [],
 });
 
-/** This session's models, oldest first. */
 export const ownModels = () => own;
 
 /** Names of the models that had to make room for the newest. */
@@ -31,12 +29,10 @@ export const lostModels = () => lost;
 
 export const isOwn = (checkpoint: string) => !Object.hasOwn(shipped, checkpoint);
 
-/** Whether a model is a published translator. */
 export const isReal = (checkpoint: string) => shipped[checkpoint]?.real !== undefined;
 
 export const modelName = (checkpoint: string) => own.find((each) => each.checkpoint === checkpoint)?.name ?? checkpoint;
 
-/** Whether a model is another visitor's, who has shared it. */
 export const isShared = (checkpoint: string) => own.some((each) => each.checkpoint === checkpoint && each.shared);
 
 export function modelAddress(checkpoint: string) {
@@ -50,7 +46,6 @@ export const tokenAddress = (token: string) => `${SHARED}${token}`;
 export const unknownToken = (text: string) =>
   text.startsWith(SHARED) && !checkpointFromAddress(text) ? text.slice(SHARED.length) : null;
 
-/** The checkpoint that an address names; null for one that is not here. */
 export const checkpointFromAddress = (text: string) =>
   Object.keys(models()).find((checkpoint) => modelAddress(checkpoint) === text) ?? null;
 

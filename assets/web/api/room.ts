@@ -40,7 +40,6 @@ export function revealedQuestions() {
   return [...room.earlier, ...(past ?? []), ...(question?.state === "revealed" ? [question] : [])];
 }
 
-/** The question that the class is asked, until it is revealed. */
 export const pendingQuestion = () =>
   room.phase !== "ended" && room.shown?.question && room.shown.question.state !== "revealed"
     ? room.shown.question
@@ -53,7 +52,6 @@ export function secondsLeft() {
   return Math.max(0, Math.ceil(seconds - (performance.now() - room.heard) / 1000));
 }
 
-/** Open a class, and lead it from this page. Returns whether there is one. */
 export async function openRoom() {
   try {
     const opened = await api.open_class({ page: document.baseURI });
@@ -83,7 +81,6 @@ export function leadRoom(code: string, secret: string) {
   enter({ ...nothing(), ...known, role: "teacher", phase: "joining" });
 }
 
-/** The room that this browser leads. */
 export function storedRoom(): Pick<typeof room, "code" | "secret" | "address" | "qr" | "earlier" | "shown"> | null {
   try {
     return JSON.parse(readPreference(CLASS_KEY) ?? "null");

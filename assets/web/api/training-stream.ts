@@ -9,7 +9,6 @@ type TrainingEvent = EventOf<"train">;
 
 /** A measurement at a step: [step, loss, accuracy]. */
 export type Point = number[];
-/** One decoding of a snapshot, with its maps. */
 export type SnapshotRun = DrawnRun & { text: string; probabilities: number[] };
 /** The network at one step: what it decodes freely, and what it outputs when it reads the right words. */
 export type Snapshot = { step: number; source: string[]; free: SnapshotRun; forced: SnapshotRun | null };
@@ -153,12 +152,10 @@ function fitting() {
   return { about: log.about, events: log.events.filter((_, i) => lengthCounts(i)) };
 }
 
-/** In the order of their steps, in whatever order they come. */
 function insert<T>(list: T[], one: T, step: (one: T) => number) {
   list.splice(list.findLastIndex((each) => step(each) <= step(one)) + 1, 0, one);
 }
 
-/** A snapshot with runs that charts/attention-map.ts can draw. */
 function snapshotOf({ step, source, encoder, free, forced }: SnapshotTaken): Snapshot {
   const decoded = ({ weights, ...rest }: StackedMaps): AttentionMaps => ({ ...rest, values: decodeShares(weights) });
   const encoderMaps = decoded(encoder);

@@ -36,7 +36,6 @@ export interface DrawnRun {
   output: string[];
 }
 
-/** One translation with everything that was recorded of it. */
 export type Run = Omit<Wire.Run, "attention" | "steps"> &
   DrawnRun & {
     steps: Step[];
@@ -44,7 +43,6 @@ export type Run = Omit<Wire.Run, "attention" | "steps"> &
   };
 export type PieceRun = Run & Required<Pick<Run, "words">>;
 
-/** A run that a link or a click asks for. */
 export interface RunRequest {
   checkpoint: string;
   sentence: string;

@@ -112,7 +112,6 @@ const ARITHMETIC: Record<string, (view: SublayerView, i: number, token: number) 
   ff_norm: (view, i) => explainNorm(view, "ff_", i),
 };
 
-/** The keys that are summed into one row, where there are many. */
 const foldedKeys = ({ data, head, query }: SublayerView) => orderKeys(data.at("weights", head, query)).rest;
 
 const factor = (text: string) => (text.startsWith("−") ? `(${text})` : text);
@@ -158,7 +157,6 @@ function explainScore(view: SublayerView, key: number, asked: "dot" | "score" | 
   return body;
 }
 
-/** e^s ÷ Σ e^s over the keys that are open. */
 function explainSoftmax({ data, head, query }: SublayerView, key: number) {
   const open = data.keys.flatMap((_, n) => (data.allowed[query][n] ? [n] : []));
   const scores = data.at("scores", head, query);

@@ -120,7 +120,6 @@ function describeTokens(shown: Shown, threshold: number): Record<Axis, (i: numbe
   };
 }
 
-/** Which labels have room; those of the row that is drawn come first. */
 function seenLabels(
   shown: Shown,
   { tokens, pitch, size, isLong }: LineLayout,
@@ -148,7 +147,6 @@ function tokenLabel(
   return rowLabel(token, predicted[i], sides[0], place, isNarrow, attributes);
 }
 
-/** Which keys a row's lines lead to, the strongest first. */
 function strongestKeys({ run, kind, layer, head }: Shown, query: number, threshold: number) {
   const weights = attentionRow(kind, layer, head, query, run);
   const keys = weights.flatMap((weight, key) => (weight >= threshold ? [key] : []));
@@ -165,7 +163,6 @@ function onPointing(text: SVGElement, show: (isPointed: boolean) => void) {
   });
 }
 
-/** Show only some of the lines, or all (null). */
 function isolate(picture: SVGElement, wanted: string | null) {
   picture.classList.toggle("isolated", wanted !== null);
   for (const path of picture.querySelectorAll("path"))

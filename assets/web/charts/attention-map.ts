@@ -136,7 +136,6 @@ function zoomRange({ isLong, across, count, cell }: MapLayout) {
   return { canGrow: cell < (across * count > MANY ? MAX_ZOOMED_MANY : MAX_ZOOMED) };
 }
 
-/** How far a turned word of a column reaches right of its cell's middle, px. */
 const reach = (token: string, size: number) => textWidth(token, size) * COSINE + size;
 
 /** The widest cells whose columns, with their turned words, have this room. */
@@ -151,7 +150,6 @@ const overhang = (columns: string[], size: number, cell: number) =>
 const rowMiddle = ({ isLong, down, body, size }: MapLayout, i: number) =>
   isLong ? Math.max(0.75 * size, Math.min((i + 0.5) * down, body.height - 0.75 * size)) : (i + 0.5) * down;
 
-/** A head's map as coloured cells. */
 export function heatmap({ run, kind, layer, head }: Shown, options: Options): DrawnMap {
   const shown = { run, kind, layer, head };
   const [from, at] = options.sides ?? SIDES[kind];
@@ -255,7 +253,6 @@ function markWords({ shown, layout, rows, columns, frame }: Drawn, query: number
   mark(columns, key, seenColumns);
 }
 
-/** Where in the window a cell is. */
 function cellBox(canvas: HTMLCanvasElement, { across, count }: MapLayout, query: number, key: number) {
   const { left, top, width, height } = canvas.getBoundingClientRect(); // in front of a room it may be drawn smaller
   const [cellWidth, cellHeight] = [width / across, height / count];

@@ -7,7 +7,6 @@ import { button } from "../ui/parts.ts";
 
 export const MAX_CANDIDATES = 8;
 
-/** A word that could come next; `choose` makes the model output it. */
 export function candidate({ token, probability }: Candidate, isOutput: boolean, choose?: () => void) {
   const attributes = { title: t("translate.force"), "aria-label": t("translate.force_word", { word: token }) };
   const name = word(token, "target");

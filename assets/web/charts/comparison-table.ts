@@ -29,7 +29,6 @@ export function comparisonTable({ teacher, free, right, of, mistake: forcedAt }:
   return h("table", attributes, comparisonHead(), h("tbody", {}, rows), isGraded ? foot : null);
 }
 
-/** @param other the same step of the other way */
 function stepCells(step: ForcedRow | undefined, other: ForcedRow | null, isForced: boolean, isGraded: boolean) {
   if (!step) return [h("td"), h("td")];
   const { read, output, wanted, probability } = step;

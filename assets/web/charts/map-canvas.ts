@@ -15,7 +15,6 @@ const FINE = 2; // pixels a px, even if the screen has fewer: so fine are saved 
 const MAX_FINE = 4e6; // pixels of a canvas that is finer than the screen
 const MAX_PIXELS = 16e6; // of any canvas
 
-/** A head's map. */
 export type Shown = { run: DrawnRun; kind: Kind; layer: number; head: number };
 
 /**

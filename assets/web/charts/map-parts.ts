@@ -35,7 +35,6 @@ export type DrawnMap = {
   cellByKey: (key: string, from: Cell | null) => { target: Element; clientX: number; clientY: number } | null;
 };
 
-/** A word beside a map. */
 export type Word = { axis: "query" | "key"; index: number };
 
 export const ARROW = " → "; // between what a row reads and what it predicts
@@ -50,7 +49,6 @@ export function contrastClass(share: number, negative: boolean) {
   return share > full ? "full" : share > half ? "half" : "faint";
 }
 
-/** A weight, or by how much one has changed. */
 export const formatWeight = (value: number, difference?: number) =>
   (difference && value > 0.005 ? "+" : "") + fixed(value, 2);
 

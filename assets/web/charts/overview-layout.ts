@@ -82,7 +82,6 @@ const lengths = ({ type, isTight }: Sizes) => ({
   arrow: (isTight ? 6 : 14) * type,
 });
 
-/** The layers of a stack that are folded, if any. */
 export function foldedLayers(layers: number, { isUnfolded, isWhole, open = 0 }: Omit<Partial<Sizes>, "layers">) {
   const shown = Math.min(open, layers - 1);
   if (isWhole && layers > MAX_WHOLE)

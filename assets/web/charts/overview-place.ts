@@ -22,7 +22,6 @@ export function placeName(place: Place) {
   return t(`overview.${place.what}`);
 }
 
-/** Where a place leads: a tab and what it shows, and a stage of Inside a head. */
 export function targetOf(place: Place, run: Run) {
   let target: { tab: string; stage?: string } & Partial<State> = { tab: "translate" };
   if (place.what === "head") target = { tab: "attention", kind: place.kind, layer: place.layer, head: place.head };
@@ -62,7 +61,6 @@ function scrollToStage(stage: string, since = performance.now()) {
   else requestAnimationFrame(() => scrollToStage(stage, since));
 }
 
-/** The place of a stop of the lesson, which shows the run without its changes. */
 const STOP_PLACES: Record<StopName, () => Place> = {
   tokens: () => ({ what: "tokens", stack: "encoder" }),
   embeddings: () => ({ what: "positions", stack: "encoder" }),

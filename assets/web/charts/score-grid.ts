@@ -6,7 +6,6 @@ import { h } from "../ui/dom.ts";
 import { button } from "../ui/parts.ts";
 import { contrastClass } from "./map-parts.ts";
 
-/** The cells of a grid, with the heads' numbers above them and a heading before each layer. */
 export function gridCells(
   { layers, heads }: { layers: number; heads: number },
   heading: (layer: number) => Child,

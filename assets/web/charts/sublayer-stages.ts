@@ -155,7 +155,6 @@ function stageShapes(stage: Stage, { arrays, head_dim: d, keys }: Sublayer) {
 
 // ---- figures ----
 
-/** Strips whose cells explain themselves. */
 function strips(view: SublayerView, rows: Row[], options: StripOptions = {}) {
   const choose = (name: string, i: number) => view.explain(view, name, i);
   return fluidPicture((width) => vectorStrips(rows, { width, choose, ...options }), view.signal, view.width);

@@ -38,7 +38,6 @@ export const headCount = ({ data }: SublayerView) => data.arrays.q.shape[0];
 /** What the scores were divided by, besides √d: without what binary adds to a product of two decimals. */
 export const temperatureIn = ({ run, kind }: SublayerView) => Number(temperatureOf(kind, run.changes).toFixed(8));
 
-/** Whether the stream that a sublayer is added to was dropped. */
 export function residualIsDropped({ run, kind, layer }: SublayerView, part: Part) {
   const stack = kind === "encoder" ? "encoder" : "decoder";
   const sublayer = part ? (stack === "encoder" ? 2 : 3) : kind === "cross" ? 2 : 1;

@@ -74,7 +74,6 @@ function stripLayout(rows: Row[], width: number, { labels = [], fold = Infinity,
   };
 }
 
-/** Rows of one length on one scale. */
 export function vectorStrips(rows: Row[], { width, ...options }: StripOptions & { width: number }) {
   const { choose, label, mark } = options;
   const layout = stripLayout(rows, width, options);
@@ -126,7 +125,6 @@ function nameCell({ target }: Event) {
   target.append(svg("title", {}, fixed(Number(target.dataset.value), 3)));
 }
 
-/** Mark the one cell whose arithmetic is shown. */
 export function chooseCell(cell: Element) {
   for (const each of document.querySelectorAll(".cell.chosen")) each.classList.remove("chosen");
   cell.classList.add("chosen");

@@ -57,7 +57,6 @@ export function sharedAddress(href: string, spaceHost: string | null) {
   return new URL(`${url.pathname}${url.search}`, `https://${spaceHost}`).href;
 }
 
-/** A part of the state as the address writes it; null where the address is without it. */
 function formatParameter({ kind, state: name, default: usual, always, part }: Parameter) {
   const value = state[name as keyof State];
   if ((part && part !== state.part) || (!always && value === (usual ?? null))) return null;
@@ -86,7 +85,6 @@ export function setPresenting(wanted: boolean) {
   writeAddress();
 }
 
-/** The value that an address gives a parameter; null for one that cannot be. */
 function parseParameter({ kind, choices = [], min = 0, max = 0, step }: Parameter, text: string) {
   if (kind === "choice") return choices.includes(text) ? text : null;
   if (kind === "position") return /^[1-9]\d{0,3}$/.test(text) ? Number(text) - 1 : null;

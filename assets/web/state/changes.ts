@@ -55,7 +55,6 @@ export function editMask(kind: Kind, query: number, key: number) {
 export const undoChange = (one: Change) =>
   requestChanges(changes().filter((each) => formatChanges([each]) !== formatChanges([one])));
 
-/** Whether a change means something for another sentence. */
 export const isLasting = (one: Change) => !schema.interventions[one.do].of_sentence;
 export const lastingChanges = () => changes().filter(isLasting);
 

@@ -23,7 +23,6 @@ export function awaitStopQuestion() {
 
 export const isQuestionComing = () => state.tab === "lesson" && offered.stop === undefined;
 
-/** A view has drawn its question; null while it has none. */
 export function offerQuestion(kind: "stop" | "mistake", question: OfferedQuestion | null) {
   offered[kind] = question;
   document.dispatchEvent(new Event("question:drawn"));

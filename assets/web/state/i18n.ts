@@ -94,20 +94,17 @@ export const joinSentences = (...all: (string | (string | Node)[] | null | undef
 
 export const formatNumber = (value: number) => formats.number.format(value);
 
-/** "298 MB". */
 export function formatBytes(bytes: number) {
   const unit = bytes < 1e6 ? "kilobyte" : bytes < 1e9 ? "megabyte" : "gigabyte";
   const value = bytes / { kilobyte: 1e3, megabyte: 1e6, gigabyte: 1e9 }[unit];
   return new Intl.NumberFormat(language, { style: "unit", unit, maximumSignificantDigits: 3 }).format(value);
 }
 
-/** "German → English". @param codes of languages */
 export const formatLanguages = (codes: readonly string[]) =>
   codes.map((code) => formats.languages.of(code) ?? code).join(" → ");
 
 const inPercent = (share: number, digits: number) => formats.percents[digits].format(share);
 
-/** "97%", "99.4%", "< 0.01%", "> 99.9%". */
 export const formatPercent = (share: number) => percentText(share, inPercent);
 
 /** Two shares in percent, with more digits where fewer would hide that they differ. */

@@ -130,7 +130,6 @@ function stepOfWord(run: Run, word: string) {
   return named >= 0 ? named : links.possible.findIndex((keys) => keys.includes(key));
 }
 
-/** The probability of a run's whole output. */
 export const likelihood = (run: Run) => run.steps.reduce((product, step) => product * step.probability, 1);
 
 export function attentionWeight(
@@ -161,7 +160,6 @@ function decodeBytes(base64: string) {
   return bytes;
 }
 
-/** Base64 of little-endian 32-bit floats. */
 export const decodeFloats = (base64: string) => new Float32Array(decodeBytes(base64).buffer);
 
 const TICKS = 200_000; // of a weight of 1, as in transformer/web/api/payload.py

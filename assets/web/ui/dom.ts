@@ -104,11 +104,9 @@ export function icon(name: keyof typeof PATHS) {
 const SPECIAL = new Set(["S", "E", "P"]);
 export const isSpecial = (token: string) => SPECIAL.has(token);
 
-/** A token in its side's colour; special tokens are outlined. */
 export const word = (token: string, side: Side) =>
   h("b", { class: `word ${side}${isSpecial(token) ? " special" : ""}` }, token);
 
-/** A token as a chip in its side's colour. */
 export const chip = <Tag extends keyof HTMLElementTagNameMap>(
   tag: Tag,
   token: string,

@@ -3,7 +3,6 @@
 import { formatNumber, nodes, t } from "../state/i18n.ts";
 import { h } from "./dom.ts";
 
-/** @param training one that waits for its turn */
 export const describeWaiting = ({ place, left }: { place: number | null; left: number | null }) =>
   nodes("train.bar.waiting", { place: h("b", {}, formatNumber(place ?? 1)), time: formatDuration(left ?? 0) });
 

@@ -28,7 +28,6 @@ const TYPE: Record<string, string> = {
 };
 const SHARP = 2; // pixels of the PNG a pixel of the page
 
-/** What can be saved of the page, by the frame that it stands in. */
 const pictures = new WeakMap<Element, { figure: Element; name: () => string }>();
 
 /** Let the menu of the tab save `figure`, which stands in `frame`. `name` is called for the file's name. */
@@ -42,7 +41,6 @@ export function savable<Frame extends Element>(frame: Frame, figure: Element, na
 export const pictureFrame = (figure: Element, name: () => string, children: Child = figure) =>
   savable(h("div", {}, children), figure, name);
 
-/** A row for each figure of the open tab: its name, and two buttons that save it. */
 export function pictureRows() {
   const frames = [...document.querySelectorAll<HTMLElement>("[role=tabpanel].open .savable")];
   return frames.flatMap((frame) => {

@@ -26,7 +26,6 @@ export const variance = (values: number[]) => {
 
 export const dot = (a: number[], b: number[]) => total(a.map((value, i) => value * b[i]));
 
-/** A number as the reader sees it. */
 const asShown = (value: number, digits: number) => Number(plain(value, digits));
 
 /** Whether `shown` rounds to the digits of `value`, and not so near a half that a pencil could err. */
@@ -131,7 +130,6 @@ export function attentionColumns(dots: number[], d: number, scores: number[], op
 
 export const norm = (vector: number[]) => Math.sqrt(dot(vector, vector));
 
-/** 1.8 × 10⁻⁷ */
 export function formatTiny(value: number) {
   if (!value) return String(value);
   const [digits, power] = value.toExponential(1).split("e");

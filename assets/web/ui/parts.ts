@@ -18,11 +18,9 @@ export const hint = (text: Child) => h("p", { class: "hint" }, text);
 export const link = (text: Child, onclick: () => unknown, attributes: Attributes = {}) =>
   button("link", text, () => onclick(), attributes);
 
-/** A button that is pressed while a change is made. */
 export const toggle = (text: Child, pressed: boolean, onclick: () => void, attributes: Attributes = {}) =>
   button("pill toggle", h("span", {}, text), onclick, { "aria-pressed": pressed, ...attributes });
 
-/** A table with its column headings: texts, or cells of their own. */
 export function table(attributes: Attributes, headings: Child[], rows: Child, ...more: Child[]) {
   const cells = headings.map((each) => (each instanceof Node ? each : columnHeading(each)));
   return h("table", attributes, h("thead", {}, h("tr", {}, cells)), h("tbody", {}, rows), ...more);
@@ -113,7 +111,6 @@ export function drawInSight(element: Element, draw: () => unknown, signal: Abort
   onSight(element, () => state.run && draw(), signal);
 }
 
-/** Call `look` when an element comes into sight, or leaves it. */
 export function onSight(element: Element, look: () => unknown, signal: AbortSignal) {
   const observer = new IntersectionObserver(look);
   observer.observe(element);
@@ -130,7 +127,6 @@ export function onResize(element: Element, draw: ResizeObserverCallback, signal:
   signal.addEventListener("abort", () => observer.disconnect());
 }
 
-/** A click elsewhere closes what is open in a place. */
 export function closeOutside(place: Element, signal: AbortSignal) {
   const close = ({ target }: Event) => {
     for (const each of place.querySelectorAll("details")) if (!each.contains(target as Node)) each.open = false;

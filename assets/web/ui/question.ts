@@ -14,7 +14,6 @@ type Question = {
   values?: string[];
   right: number;
 };
-/** Which choices were guessed, in their order, and whether the answer was asked for. */
 export type Guesses = { guesses: number[]; shown: boolean };
 type Memory = { get: (key: string) => Guesses | undefined; set: (key: string, known: Guesses) => unknown };
 

@@ -13,5 +13,4 @@ export function onThemeChange(react: () => void, signal?: AbortSignal) {
   signal?.addEventListener("abort", () => observer.disconnect());
 }
 
-/** Whether the visitor wants nothing to move by itself. */
 export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -141,7 +141,6 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
   return {
     element: savable(h("div", { class: "map" }, heading, tools, place, key, tip), large, file),
     place,
-    /** `row` is put into words. */
     draw(width: number, hasGold: boolean, row: number) {
       key.hidden = !hasGold;
       lines.draw(state.drawing === "lines", row);
@@ -221,7 +220,6 @@ function pointedWord(event: Event): Word | null {
   return key === undefined ? null : { axis: "key", index: Number(key) };
 }
 
-/** Which lines are drawn: from a weight on, and of which rows. */
 function lineControls(redraw: () => void) {
   const output = h("output");
   const oninput = () => {
@@ -288,7 +286,6 @@ function layerMaps() {
   return { element: pictureFrame(grid.element, () => fileName("heads"), [heading, grid.element, about]), draw, point };
 }
 
-/** Describe a kind of map, as far as that is true of this run. */
 function describeKind(run: Run, kind: Kind) {
   const causal = run.attention.decoder.allowed.every((row, query) => row.every((open, key) => open === key <= query));
   if (kind === "decoder" && !causal) return [t("attention.about_changed")];

@@ -82,7 +82,6 @@ function headAnswer(redraw: () => void) {
   return {
     heads: () => answer,
     progress: () => (stream ? headProgress(stream, start) : button("pill", t("heads.start"), start, { id: "ablate" })),
-    /** Another model has other heads. */
     forgetOthers() {
       if (asked === tokenRun(state.run)) return;
       answer = null;
@@ -107,7 +106,6 @@ function headAnswer(redraw: () => void) {
   };
 }
 
-/** Mark the head that the visitor has chosen. */
 function mark(section: Element) {
   for (const each of section.querySelectorAll<HTMLElement>("[data-layer]")) {
     const isChosen = Number(each.dataset.layer) === state.layer && Number(each.dataset.head) === state.head;
@@ -198,7 +196,6 @@ const columnName = (name: Column) =>
     ? "heads.column.distance_pieces"
     : `heads.column.${name}`;
 
-/** A table that its headings sort. */
 function tableColumn(redraw: () => void) {
   const heading = h("h2");
   const place = scrollBox();

@@ -55,7 +55,6 @@ function onRoom() {
   goToTeacher();
 }
 
-/** Go where the teacher is, unless this page is there, or has left. */
 function goToTeacher() {
   const { role, shown } = room;
   const place = shown?.place;
@@ -84,7 +83,6 @@ function classPlace() {
   return `${placeParameters()}${isLive ? `&${LIVE}=yes` : ""}`;
 }
 
-/** Whether this page is the teacher's second one, with the notes. */
 export const isNotesPage = () => new URLSearchParams(location.search).get("notes") === "yes";
 
 function sendSoon() {

@@ -132,7 +132,6 @@ function markPage() {
 
 const keyOf = ({ id }: ShownQuestion) => `${room.code} ${id}`;
 
-/** The answer is revealed: the open view shows it as well. Returns whether it did so now. */
 function revealInView() {
   const question = room.shown?.question;
   if (question?.state !== "revealed" || !isOfView(question)) return false;
@@ -199,7 +198,6 @@ function menu() {
   return popup("room-more", t("room.more"), items);
 }
 
-/** A menu, which closes when something in it is chosen. */
 function popup(id: string, title: string, items: Element[], more: Child = null) {
   const list = h("div", { class: "popover" }, ...items.map((item) => h("p", {}, item)), more);
   const element = h("details", { class: "pill room-menu", id }, h("summary", {}, title), list);
@@ -234,10 +232,8 @@ function askClass(question: Askable | null) {
   ask(question.about, question.choices, panel.seconds || null);
 }
 
-/** Whether a question stands in the open view, whose visitor sees it. */
 const isAskedInView = (question: ShownQuestion) => isOfView(question) && !isNotesPage();
 
-/** Whether the votes on it stand there as well. */
 const isTalliedInView = (question: ShownQuestion) =>
   room.role === "teacher" && isPresenting() && question.state === "revealed" && isAskedInView(question);
 
@@ -384,7 +380,6 @@ function connectionNote() {
 
 const message = () => (room.message ? h("p", { class: "message", role: "alert" }, formatMessage(room.message)) : null);
 
-/** The class is over, or never was. */
 function endedLine() {
   const text = room.message ? formatMessage(room.message) : t("room.ended");
   const isTeacher = room.role === "teacher";

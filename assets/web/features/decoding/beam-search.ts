@@ -74,7 +74,6 @@ export function beamSearch(signal: AbortSignal): Strategy {
   };
 }
 
-/** Tokens without the special ones, as a sentence. */
 export const tokensAsText = (tokens: string[]) => spokenSentence(tokens.filter((token) => !isSpecial(token)).join(" "));
 
 /** A sentence within another one: a long one without its middle. */
@@ -87,7 +86,6 @@ export function spokenSentence(sentence: string) {
 /** A sentence of the model; one that ends at once has no word. */
 export const sentenceWord = (sentence: string) => (sentence ? word(sentence, "target") : t("decoding.nothing"));
 
-/** A branch's words from the first one on, each with its probability. */
 function describePath({ branches }: Search, n: number) {
   const { fate, step, log_probability: log } = branches[n];
   const words = branchPath(branches, n).flatMap((each) => [

@@ -14,7 +14,6 @@ const NODE = 26; // px high
 const MIN_COLUMN = 48; // px, so that its small type fits
 const [MIN_LINE, MAX_LINE] = [28, 72]; // px between two columns
 
-/** Numbers of the branches from the first one to the n-th. */
 export const branchPath = (branches: Pick<Branch, "parent">[], n: number | null): number[] =>
   n === null ? [] : [...branchPath(branches, branches[n].parent), n];
 

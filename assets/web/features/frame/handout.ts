@@ -117,7 +117,6 @@ function factsTable({ checkpoint, seed, command, trained, licence, weights, devi
   return h("table", { class: "facts" }, h("tbody", {}, lines));
 }
 
-/** A setting as Train names it. */
 function describeSetting([name, value]: [string, unknown]) {
   const names = name === "norm_first" ? ["after", "before"] : ["off", "on"];
   const choice = `train.choice.${typeof value === "boolean" ? names[Number(value)] : value}`;

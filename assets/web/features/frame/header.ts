@@ -59,7 +59,6 @@ function skipLink() {
   return h("a", { class: "skip", href: location.href, onclick: skip }, t("skip"));
 }
 
-/** The visitor's choice, unless the address has one. */
 function restoreTheme() {
   const theme = readPreference(THEME_KEY);
   const isAsked = new URLSearchParams(location.search).has("__theme");
@@ -74,7 +73,6 @@ function themeButton() {
   return button("entry", t("header.theme"), toggle, { id: "theme" });
 }
 
-/** What is not needed at first sight. */
 function menu(signal: AbortSignal) {
   const element = h("details", { class: "pill", id: "menu" }, h("summary", {}, t("header.menu")));
   const paper = h("a", { href: PAPER, target: "_blank", rel: "noopener" }, "Attention Is All You Need");

@@ -5,7 +5,6 @@ import { formatPercent } from "../../state/i18n.ts";
 import { argmax, attentionRow, state } from "../../state/state.ts";
 import { word } from "../../ui/dom.ts";
 
-/** The head in view, of a kind that may have fewer. */
 export function shownHead(kind: Kind) {
   const { layers, heads } = state.run.attention[kind];
   return { layer: Math.min(state.layer, layers - 1), head: Math.min(state.head, heads - 1) };

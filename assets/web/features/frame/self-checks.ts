@@ -13,7 +13,6 @@ import { cells, changeDetector, rowHeading, table } from "../../ui/parts.ts";
 
 const PAUSE_MS = 300; // runs that are passed by in less are not checked
 
-/** An entry of the menu, which says whether they passed. */
 export function badge(signal: AbortSignal) {
   const mark = h("span");
   const summary = h("summary", { class: "entry" }, mark);

@@ -59,7 +59,6 @@ function open(list: HTMLElement, tabs: HTMLButtonElement[]) {
   }
 }
 
-/** The figures of the open tab, as files. */
 function pictureMenu() {
   const list = h("div", { class: "popover" });
   const element = h("details", { class: "pill", id: "pictures" }, h("summary", {}, t("save")), list);
@@ -74,7 +73,6 @@ function pictureMenu() {
   return element;
 }
 
-/** Leads back to the stop of the lesson that one came from. */
 function returnButton() {
   const goBack = () => update({ tab: "lesson", stop: state.returnStop ?? state.stop, returnStop: null });
   const element = button("pill", "", goBack, { id: "return" });

@@ -26,7 +26,6 @@ const MAX_WORDS = 12; // rows and columns of a map that can be read on paper
 const MAX_TOKENS = 24; // that are listed
 const CLEAR = 0.8; // a highest weight that leaves something to the other words
 
-/** The three pages. @param width of a page, px */
 export async function worksheet(width: number) {
   const { run } = state;
   const place = crossPlace();
@@ -81,7 +80,6 @@ function crossPlace(): Place {
   return { layer, head, query: argmax(highest.map((weight) => -Math.abs(weight - CLEAR))) };
 }
 
-/** A row as what the decoder reads and then outputs. */
 const rowName = (query: number) => {
   const { decoder_input, output } = state.run;
   return h("span", {}, word(decoder_input[query], "target"), " → ", word(output[query], "target"));

@@ -145,7 +145,6 @@ function scrollToPressed(queries: HTMLElement) {
   if (pressed) scrollToMiddle(queries, pressed);
 }
 
-/** The keys of the highest weights, which lead to all of them. */
 function strongestKeys({ data, head, query }: SublayerView, open: () => void) {
   const weights = data.at("weights", head, query);
   const attended = [...weights.keys()].filter((key) => data.allowed[query][key]);
@@ -202,7 +201,6 @@ const PLACES: Record<string, Partial<State> & { stage?: Stage }> = {
   loss_logits: { tab: "lesson", stop: 13 },
 };
 
-/** The table of shapes, whose rows lead to where they are drawn. */
 function shapeSection(rows: ShapeRow[]) {
   const opener = (name: string, stage: string) => link(name, () => openPlace(PLACES[stage]));
   return [h("h2", {}, t("shapes.title")), ...shapeTable(rows, opener), h("p", { class: "hint" }, t("shapes.click"))];

@@ -77,7 +77,6 @@ const stageSections = () =>
     STAGES.map((stage) => [stage, h("section", { class: "stage", id: `stage-${stage}`, tabindex: -1 })]),
   ) as Record<Stage, HTMLElement>;
 
-/** A space as high as the figure that was there. */
 function empty(section: HTMLElement, height: number) {
   section.style.minHeight = `${height || EXPECTED}px`;
   for (const figure of section.querySelectorAll(".stage-figure")) figure.remove();
@@ -95,7 +94,6 @@ function stageIndex(open: (stage: Stage) => void) {
   };
 }
 
-/** @param rootMargin of the screen */
 function watchStages(
   sections: Element[],
   rootMargin: string,

@@ -18,11 +18,9 @@ const keyOf = (run: Run) => JSON.stringify([run.checkpoint, run.sentence, run.ou
 
 const drawn = sessionMap<number[][]>("alignments", 20);
 
-/** The gold alignment of the corpus; empty where there is none. */
 const goldLinks = ({ output, reference }: Run): Links =>
   output.map((_, token) => new Set(reference?.gold?.sure[token]));
 
-/** The visitor's alignment, at first the gold one. */
 const drawnLinks = (run: Run): Links => drawn.get(keyOf(run))?.map((keys) => new Set(keys)) ?? goldLinks(run);
 
 /** The grid to draw in, the scores of every head under both readings, and what they say. */

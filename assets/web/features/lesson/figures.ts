@@ -20,7 +20,6 @@ const ROWS_SHARE = 0.54; // and of all rows of small maps
 const MAX_ROWS = 8; // of a long sentence
 const MAX_NAMED = 24; // rows and columns of a small map that stands beside others
 
-/** The legend of a figure: of strips, or of maps of a kind of attention. */
 export function colourLegend(what: "strips" | Kind, run: Run) {
   const isStrips = what === "strips";
   const [from, to] = isStrips ? ["below", "above"] : ["zero", "one"];

@@ -131,7 +131,6 @@ function drawStop({ stop, headline, text, figure }: Parts, content: Content) {
   setChildren(figure, content.asked);
 }
 
-/** A stop that asks nothing. */
 function drawUnasked(parts: Parts, content: Content) {
   drawFigure(parts, content, true);
   parts.question.replaceChildren();
@@ -214,7 +213,6 @@ function drawFigure({ figure, stop, colours }: Parts, content: Content, isSolved
   stop.classList.toggle("answered", isSolved);
 }
 
-/** Why a guess is wrong, and the answer once it is known. */
 function answerText({ name, quiz: { choices, right, places }, text }: Content, reveal: () => void) {
   const show = h("p", { class: "show" }, link(t("lesson.show"), reveal));
   const why = h("p", { class: "why", hidden: true });

@@ -85,7 +85,6 @@ export async function wordInEveryLayer({ run, query }: LessonView) {
   return Array.from({ length: layers }, (_, layer) => vectors[layer * tokens + query]);
 }
 
-/** The step with the highest weight of the chosen cross-attention head. */
 export const highestCrossStep = ({ run, decoderLayer, head }: LessonView) =>
   argmax(run.steps.map((_, step) => Math.max(...attentionRow("cross", decoderLayer, head, step, run))));
 
@@ -94,7 +93,6 @@ const toRows = (values: Float32Array, width: number) =>
 
 // ---- questions ----
 
-/** Of a stop that asks nothing. */
 export const NO_QUESTION: Quiz = { choices: [], right: -1, places: {} };
 
 /** Values as choices in their order, each text once. @param wrong by the name of the text that says why */

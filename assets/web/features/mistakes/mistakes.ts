@@ -178,7 +178,6 @@ function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }:
   return { name, draw, choose: (i: number) => (i < 0 || shown) && quiz.choose(i), end: () => lifetime.abort() };
 }
 
-/** Asks for the symptom of the sentence at the top, once. */
 function symptomOf(name: string, signal: AbortSignal, show: (found: Symptom | null, children?: Child[]) => void) {
   let asked = ""; // the request that is answered or waited for
   return async () => {
@@ -275,7 +274,6 @@ function describeProgress(training: ReturnType<typeof mistakeTraining>, models: 
   return t("mistakes.live.progress", { n: right.length ? 2 : 1, of: models, step, steps, time });
 }
 
-/** Four causes to choose from, and the verdict on the last choice. */
 function guessPanel(name: string, onGuess: () => void) {
   const causes = offeredCauses(name);
   const choices = causes.map((cause) => t(`mistakes.${cause}.cause`));
@@ -300,13 +298,11 @@ function guessPanel(name: string, onGuess: () => void) {
   };
 }
 
-/** @param guess the last one */
 function rightVerdict(name: string, guess: string | undefined) {
   const cause = t("mistakes.verdict", { cause: t(`mistakes.${name}.cause`) });
   return joinSentences(guess === name ? [h("b", {}, t("lesson.right"))] : [], cause);
 }
 
-/** Why it is not that, and what to look at. */
 function wrongVerdict(name: string, guess: string) {
   const why = [t(`mistakes.${guess}.telltale`), t(`mistakes.${name}.clue`)];
   return joinSentences([h("b", {}, t("lesson.wrong"))], ...why, t("mistakes.again"));

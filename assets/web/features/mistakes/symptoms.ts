@@ -36,7 +36,6 @@ function formatMeasured(name: string, value: number) {
   return name in DIGITS ? value.toFixed(DIGITS[name]) : formatPercent(value);
 }
 
-/** A text in its side's colour; an empty output says so. */
 const outputText = (text: string) => (text ? word(text, "target") : h("i", {}, t("mistakes.no_output")));
 const texts = (side: SymptomSide) => side.text.split(" | ");
 
@@ -124,7 +123,6 @@ export function revealedMistake({ name, wrong, right }: MistakeCode, symptom: Sy
   ];
 }
 
-/** Code with the lines marked that the other side does not have. */
 function code(own: string, other: string, which: Which) {
   const others = new Set(other.split("\n").map((line) => line.trim()));
   const lines = own.split("\n").map((line) => {

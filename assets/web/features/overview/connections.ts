@@ -23,7 +23,6 @@ export function connections(layout: Layout, run: Run) {
   ];
 }
 
-/** The head of an arrow that goes the way (dx, dy). */
 function arrow(x: number, y: number, dx: number, dy: number, type: number) {
   const size = 4 * type;
   const side = (by: number) => `${x - dx * size + dy * by} ${y - dy * size + dx * by}`;
@@ -41,7 +40,6 @@ const sublayers = ({ layers }: Column) =>
     [...attention, feedForward].map((ends, i) => ({ ...ends, layer, sublayer: i + 1 })),
   );
 
-/** From the tokens into the stream, and from it through each sublayer. */
 function branches(column: Column, isMirrored: boolean, type: number) {
   const { box } = column.tokens;
   const { near, middle } = streamOf(column, isMirrored);
@@ -117,7 +115,6 @@ function outputPath({ decoder, output, isWide, type, height }: Layout) {
   ];
 }
 
-/** From the word back to the decoder's inputs, where they stand beside each other. */
 export function returnPath({ decoder, output, isWide, type }: Layout) {
   const { word } = output;
   const tokens = decoder.tokens.box;

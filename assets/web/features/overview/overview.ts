@@ -147,7 +147,6 @@ function describeStep() {
   );
 }
 
-/** A token's path in words: how much the step attends to it. */
 function describeToken({ side, at }: Token) {
   const { run, step } = state;
   const kind = side === "source" ? "cross" : "decoder";

@@ -20,7 +20,6 @@ import { outputToken } from "../../state/words.ts";
 import { type Attributes, fitted, h, isSpecial, svg, textWidth, typeScale } from "../../ui/dom.ts";
 import { connections, returnPath, streams } from "./connections.ts";
 
-/** A token that is followed through the picture. */
 export type Token = { side: Side; at: number };
 export type Picture = ReturnType<typeof overviewPicture>;
 /** The step, the token that is followed, the weights of the source tokens, and the highest of these. */
@@ -81,7 +80,6 @@ export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }
   return {
     element: h("div", { class: "overview" }, paintedMaps(layout, run), picture),
     layout,
-    /** Marks, candidates and words of a step; `token` is followed. */
     draw(step: number, token: Token | null) {
       const row = rowOfAllHeads(run, "cross", step);
       const shown = { step, token, row, top: token?.side === "source" ? row[token.at] : strongest(row) };
@@ -90,7 +88,6 @@ export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }
       nameCells(chips, layout, run, shown);
       output.draw(step);
     },
-    /** Go to where the visitor was, and mark it; null for nowhere. */
     show: (place: Place | null) => showPlace(picture, place),
     travel: (step: number) => travel(picture, layout, run, step),
   };
@@ -130,7 +127,6 @@ function showPlace(picture: Element, place: Place | null) {
 
 // ---- what stays ----
 
-/** All heads on one canvas, painted once a run and theme. */
 function paintedMaps(layout: Layout, run: Run) {
   const { canvas } = paintedCanvas(layout.width, layout.height, (context) => {
     for (const { kind, layer, heads } of sublayersOf(layout))
@@ -156,11 +152,9 @@ const rect = (x: number, y: number, width: number, height: number) => `M${x} ${y
 
 const middleOf = ({ x, y, width, height }: Box) => ({ x: x + width / 2, y: y + height / 2 + 1 });
 
-/** Words at a place, of a size in px. */
 const label = ({ x, y }: { x: number; y: number }, size: number, words = "", name = "name middle") =>
   svg("text", { x, y, class: name, style: `font-size: ${size}px` }, words);
 
-/** A part of the picture that is pressed. */
 function pressed(box: Box, rx: number, act: () => void, attributes: Attributes) {
   const element = svg("g", { role: "button", tabindex: 0, ...attributes }, svg("rect", { ...box, rx }));
   onPress(element, act);
@@ -431,7 +425,6 @@ const headBox = (layout: Layout, kind: Kind, layer: number, head: number) =>
   sublayersOf(layout).find((each) => each.kind === kind && each.layer === layer)?.heads[head] ??
   layout[kind === "encoder" ? "encoder" : "decoder"].folds.find(({ from, to }) => from <= layer && layer <= to)?.box;
 
-/** One path for each sublayer and mark, over all of its heads. */
 function rowMarks(layout: Layout) {
   const all = sublayersOf(layout).map(({ kind, heads }) => {
     const path = (name: string) => svg("path", { class: name, "data-kind": kind });

@@ -17,7 +17,6 @@ import { fixed } from "../../ui/numbers.ts";
 import { changeDetector, onResize, option } from "../../ui/parts.ts";
 import { onThemeChange } from "../../ui/theme.ts";
 
-/** `cosines`: (length, length). */
 type DecodedEncoding = Encoding & Pick<typeof view, "sinusoid"> & { values: Float32Array; cosines: Float32Array };
 
 const SIZES = [16, 32, 64, 128, 256, 512];
@@ -122,7 +121,6 @@ function layOut(element: Element, { controls, figures, say, sumSay, none, formul
   element.replaceChildren(say, h("div", { class: "columns" }, columns), sum);
 }
 
-/** @param own the model's width */
 function offerWidths({ controls }: Parts, own: number) {
   const widths = [...new Set([own, view.d_model, ...SIZES])].sort((a, b) => a - b);
   controls.width.replaceChildren(...widths.map((width) => option(view.d_model)([width, String(width)])));

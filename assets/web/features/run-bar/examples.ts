@@ -49,7 +49,6 @@ export function exampleBar() {
   return [element, all, dialog];
 }
 
-/** Whether a few examples have every word that the model knows. */
 function hasAllWords(examples: Example[], words: OwnModel["words"]) {
   const shown = new Set(examples.flatMap(({ sentence }) => plainText(sentence).split(" ")));
   return Object.values(words as Record<string, [string, string][]>)

@@ -18,7 +18,6 @@ const SHORT: Record<string, string> = {
 };
 const OTHERS = ["error.too_many_pieces", "error.too_long", "error.empty", "error.nothing", "error.invisible"];
 
-/** Whether an error is that the model cannot read the sentence. */
 export const isRefusal = (error: Message | null) =>
   error !== null && (error.key in SHORT || OTHERS.includes(error.key));
 

@@ -41,18 +41,15 @@ const REACTIONS: Record<string, (detail: any) => void> = {
   "place:wanted": openPlace,
 };
 
-/** The example that a run is of, if it was chosen as one. */
 export const exampleOf = (run: Run) => (last.example?.sentence === run.sentence ? last.example : null);
 
 /** The model that was asked, where it could not read the sentence and another one answered. */
 export const askedModel = (run: Run) =>
   answer.asked && answer.asked !== run.checkpoint && answer.run === tokenRun(run) ? answer.asked : null;
 
-/** A word as a model reads it. */
 export const plainText = (text: string) =>
   text.toLowerCase().normalize("NFD").replaceAll("\u0308", "").replaceAll("ß", "ss");
 
-/** Answers go to this run bar from now on. */
 export function serveRequests(mounted: Bar, signal: AbortSignal) {
   bar = mounted;
   for (const [name, react] of Object.entries(REACTIONS))

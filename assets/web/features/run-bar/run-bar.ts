@@ -110,7 +110,6 @@ function showNote({ note, legend, isRefused }: Parts) {
   legend.hidden = !note.hidden;
 }
 
-/** How the request queue stands; null for no wait. */
 function drawQueue({ queue }: Parts, news: { waiting: number; full?: boolean } | null) {
   queue.hidden = !news;
   queue.textContent = news && (news.full ? t("queue.full") : t("queue.waiting", { waiting: news.waiting }));
@@ -204,7 +203,6 @@ function drawRun(parts: Parts) {
   replaceKeepingFocus(changed, baseline ? changeList(run, baseline, compare) : [nothing]);
 }
 
-/** A word as it was typed; its title says what the model reads. */
 function sourceChip(token: string, typed: string) {
   const shown = chip("span", token, "source");
   shown.textContent = typed;
@@ -259,7 +257,6 @@ function describeRun(run: Run) {
   return joinSentences(...notes);
 }
 
-/** The contents of the folded line. */
 function frameControls() {
   const named = (title: string) => ({ title, "aria-label": title });
   const open = { id: "unfold", ...named(t("frame.unfold")), "aria-expanded": !isFolded };

@@ -55,7 +55,6 @@ export function presets(): Record<string, Partial<Settings>> {
 /** Whether the server has not answered yet about what is chosen now. */
 export const isStale = () => planned.question !== JSON.stringify(question());
 
-/** Why it cannot be started: the server's reasons, and rows that the visitor has not decided about. */
 export function problems(): Problem[] {
   const found: Problem[] = [];
   const add = (field: string, key: string, values: object) =>
@@ -80,7 +79,6 @@ export function restoreChoices() {
   return true;
 }
 
-/** The corpus of the model that the address names, or that is shown. */
 function corpusOfPage() {
   const asked = new URLSearchParams(location.search).get("checkpoint");
   const checkpoint = (asked && checkpointFromAddress(asked)) || state.run?.checkpoint;

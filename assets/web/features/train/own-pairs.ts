@@ -21,7 +21,6 @@ const SIDES = ["source", "target"] as Side[];
 const SESSION_KEY = "attention-bitte-pairs";
 const emptyRow = () => ["", ""];
 
-/** The table's rows, and the server's findings about them. */
 const own = {
   rows: [emptyRow(), emptyRow(), emptyRow()],
   file: null as PairFile | null, // while the table is what a file held
@@ -42,7 +41,6 @@ export const unsettledPairs = () => (own.agreed ? 0 : own.refused.length + own.b
 /** The sentence that a model is to learn and that has no translation yet; "" for none. */
 export const untranslated = () => (own.rows.some(isUntranslated) ? own.taught : "");
 
-/** Whether a row is of the sentence that a model is to learn. */
 const isTaught = ([source]: string[]) => own.taught !== "" && source === own.taught;
 
 const isUntranslated = (row: string[]) => isTaught(row) && !row[1].trim();
@@ -153,7 +151,6 @@ function markFindings({ lesson, found, body }: ReturnType<typeof editorParts>, a
 
 // ---- the table ----
 
-/** How many pairs there are without the row that waits to be filled. */
 const pairCount = () => own.rows.length - 1;
 
 function shownRows() {
@@ -303,7 +300,6 @@ async function ask(file: PairFile | null) {
   return true;
 }
 
-/** @param agree to go on without the rows that cannot be used */
 function describeFindings(agree: () => void) {
   const { file, fault, pairs, agreed } = own;
   const refused = [...own.refused, ...own.bad];

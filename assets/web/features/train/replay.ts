@@ -105,7 +105,6 @@ export function translationChips({ output, probabilities }: { output: string[]; 
   return [...chips, h("span", { class: "and-more" }, t("replay.words_more", { rest: output.length - most }))];
 }
 
-/** The head with the row that has changed most. */
 function mostChangedHead() {
   const { layers, heads } = lastRun().attention[view.kind];
   const most = Array.from({ length: layers * heads }, (_, i) =>
@@ -210,7 +209,6 @@ function buildPlayer(signal: AbortSignal) {
   return { slider, steps, losses, weights, story, playButton, follow, bar, at, output };
 }
 
-/** @param place on the slider */
 const nearestSnapshot = (place: number) => argmax(places().map((each) => -Math.abs(each - place)));
 
 /** How much the maps of two snapshots differ: the mean difference of a weight. */
@@ -261,7 +259,6 @@ function overSlider(points: Point[]) {
   return points.filter(([step]) => step <= last).map(([step, ...values]) => [placeOfStep(step), ...values]);
 }
 
-/** Some steps under the slider, each where it is on it. */
 function stepLabels() {
   const gap = 1 / MAX_STEP_LABELS;
   let free = 0;
@@ -463,7 +460,6 @@ function tallestMap(parts: Parts, width: number) {
   return parts.mapHeight;
 }
 
-/** How the weight that is described has changed since the first snapshot. */
 function changeSinceFirst(query: number, run: SnapshotRun) {
   if (!rowsAreComparable() || firstRun() === run) return [];
   const weights = rowOf(query, run);

@@ -150,7 +150,6 @@ export function textBox(maxlength: number): Field {
   };
 }
 
-/** A share from 0 to a largest one. */
 export function share(max: number): Field {
   return (ids, _, change) => slider({ max, ids, change });
 }
@@ -175,7 +174,6 @@ function stepper(numbers: number[]): Field {
   };
 }
 
-/** One of a few values, each by its name. */
 function choice(choices: Record<string, Value>): Field {
   const names = Object.keys(choices);
   const nameOf = (value: Value) => names.find((name) => choices[name] === value);

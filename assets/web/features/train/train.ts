@@ -23,10 +23,8 @@ const MAX_QUESTIONS = 3; // about what was changed a moment before Start
 const RETRY_MS = 4000;
 
 type Front = "data" | "replay";
-/** The first view of the large column. */
 let first: Front = "data";
 
-/** Once: what was chosen and trained before a reload. */
 function restore() {
   if (restoreChoices() && restoreTraining()) first = "replay";
 }
@@ -114,14 +112,12 @@ export function mount({ element, signal }: View) {
   drawTraining();
 }
 
-/** Scroll to a training that begins. @param whole the columns */
 function showTraining(whole: Element, live: Element) {
   const isBeside = getComputedStyle(whole).display === "grid"; // else the columns stand below each other
   const behavior = isStill() ? "auto" : "smooth";
   (isBeside ? whole : live).scrollIntoView({ block: "start", behavior });
 }
 
-/** A training ends with the page. */
 function warnOfLoss(event: Event) {
   if (isTraining() && training.phase !== "developing") event.preventDefault();
 }

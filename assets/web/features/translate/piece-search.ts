@@ -47,7 +47,6 @@ export function pieceSearch(force: (token: string, step: number) => void, signal
   });
   return {
     element,
-    /** @param now the step of the run's pieces */
     draw(now: number) {
       const run = tokenRun(state.run);
       element.hidden = !run.words;

@@ -111,7 +111,6 @@ function buildPickers(parts: Parts) {
   };
 }
 
-/** The parts that stay while the visitor steps through a run. */
 function drawRun({ cards, explained, loop, limits }: Parts) {
   const { run } = state;
   const { layers, heads } = run.attention.cross;
@@ -173,7 +172,6 @@ function drawBars({ bars, more, areAllShown }: Parts, { layer, isMean, weights }
 const barItem = (attributes: Attributes, text: string, share: number, name: Child) =>
   h("li", attributes, h("span", { class: "bar" }, h("small", {}, text), h("i", { style: `--share: ${share}` })), name);
 
-/** The head of a layer with the highest weight at this step, and on which key. */
 function strongestHead(layer: number) {
   const { heads } = state.run.attention.cross;
   const rows = Array.from({ length: heads }, (_, head) => attentionRow("cross", layer, head, state.step));
@@ -212,7 +210,6 @@ function forceWord(token: string, step: number) {
   replaceChange({ do: "force_word", step }, isLikeliest ? null : { do: "force_word", step, word: token });
 }
 
-/** The last words of a long output: the whole of it stands above. */
 const prefix = (words: string[]) => (areMany(words) ? ["…", ...words.slice(-MAX_READ)] : words).join(" ");
 
 function describeStep(shown: Shown) {

@@ -50,7 +50,6 @@ const MAX_SHARE = 0.3; // of the screen that a map is high, so that the result b
 const MAPS = ["original", "modified", "difference"] as const;
 const MIN_SCALE = 0.02; // the largest change that bars are drawn to, where all are smaller
 
-/** The kind of experiment that a change is. */
 const EXPERIMENTS: Partial<Record<Change["do"], string>> = {
   ablate: "head",
   isolate: "head",
@@ -84,7 +83,6 @@ export function mount(view: View) {
   onResize(element, () => state.run && draw(parts), signal);
 }
 
-/** Which map is shown: without changes there is one. */
 const shownMap = () => (state.baseline ? session.map : "modified");
 
 function build({ element, signal }: View, redraw: () => void) {
@@ -199,7 +197,6 @@ function largestChange(difference: DrawnRun, changes: Change[]) {
   return Math.abs(most.value) < VISIBLE ? null : { ...most, isOfMask: masked.length > 0 };
 }
 
-/** Where the largest change is, with a way there from another map, and the scale of this one. */
 function describeMost({ largest, difference }: Parts) {
   if (!largest || !difference) return [t("whatif.same_maps")];
   const { heads, difference: strongest = [] } = difference.attention[state.kind];
@@ -234,7 +231,6 @@ function drawMap(parts: Parts, width: number) {
   parts.map = map;
 }
 
-/** What a run outputs; of a long text the beginning and the end. */
 function output({ output }: Run) {
   const shown = output.length > MAX_SAID ? [...output.slice(0, MAX_SAID - 6), "…", ...output.slice(-5)] : output;
   return word(shown.join(" "), "target");
@@ -290,7 +286,6 @@ function foldedRow(count: number) {
   return h("tr", { class: "folded" }, h("td", { colspan: 4 }, link(text, unfold, { "aria-expanded": "false" })));
 }
 
-/** @param change of the original word's probability */
 function stepRow(run: Run, baseline: Run, i: number, change: number | null, scale: number) {
   const output = ({ output, steps }: Run) =>
     steps[i] ? [word(output[i], "target"), " ", h("small", {}, formatPercent(steps[i].probability))] : "–";
@@ -315,7 +310,6 @@ function shiftBar(change: number, scale: number, hasSameInput: boolean) {
   return h("span", { class: "shift", title: hasSameInput ? null : t("whatif.other_input") }, axis, number);
 }
 
-/** A map in words: its title, and the cell that is largest, or that has changed most. */
 function describeMap(name: (typeof MAPS)[number], run: DrawnRun) {
   const { from, to, value } = largestCell(run, state.kind, state);
   const places = { title: t(`whatif.${name}`), from, to, value: fixed(value, 2) };
