@@ -62,11 +62,7 @@ function changed() {
 export const useModel = (checkpoint: string) =>
   document.dispatchEvent(new CustomEvent("checkpoint:wanted", { detail: checkpoint }));
 
-/**
- * The page uses a model that was trained or brought from now on. Two of one name are told apart by a number.
- * @param answer `kept` are the keys of all models that the server has of this session: the oldest may have gone for a
- * new one.
- */
+/** @param answer `kept`: the keys of all models that the server has of this session; the oldest may have gone */
 export function addModel({ model, kept }: { model: OwnModel; kept: string[] }) {
   const isKept = ({ checkpoint, shared }: OwnModel) => shared || kept.includes(checkpoint);
   lost = own.filter((each) => !isKept(each)).map((each) => each.name);
@@ -79,7 +75,7 @@ export const addSharedModel = (model: OwnModel) => add({ ...model, shared: true 
 
 function add(model: OwnModel) {
   const taken = new Set([...Object.keys(shipped), ...own.map(({ name }) => name)]);
-  let name = model.name;
+  let name = model.name; // two of one name are told apart by a number
   for (let i = 2; taken.has(name); i++) name = `${model.name} ${i}`;
   own = [...own, { ...model, name }];
   changed();

@@ -123,10 +123,7 @@ function receiveEvent(data: TrainingEvent) {
   if (data.event === "trained") Object.assign(training, { phase: "developing", scores: data.scores });
 }
 
-/**
- * After a reload: the curves and the replay of the training before it, and from now on those of any training for the
- * next reload. One that the reload has ended is not there any more. Returns whether there is a training to show.
- */
+/** Of the training before a reload, which has ended it, the curves and the replay. Returns whether there are any. */
 export function restoreTraining() {
   saveOnLeave(SESSION_KEY, fitting);
   const before = readSession(SESSION_KEY);

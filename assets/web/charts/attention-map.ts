@@ -4,7 +4,7 @@ import type { DrawnRun, Kind, Side } from "../api/types.ts";
 import { formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { argmax, attentionRow, SIDES, UNIFORM_MARGIN } from "../state/state.ts";
 import { h, svg, textWidth, typeScale, word } from "../ui/dom.ts";
-import { closest } from "../ui/parts.ts";
+import { button, closest } from "../ui/parts.ts";
 import { cellAt, gapOf, paintedCanvas, paintMap, palette, type Shown, strength } from "./map-canvas.ts";
 import {
   type Cell,
@@ -455,4 +455,33 @@ export function cellOf(event: MouseEvent, map: DrawnMap | null): { query: number
   if (found) return found.cell;
   const { query } = closest(event, "[data-query]")?.dataset ?? {};
   return query === undefined ? null : { query: Number(query), key: null };
+}
+
+export function zoomControl(redraw: () => void) {
+  let zoom = 1;
+  const set = (value: number) => {
+    zoom = value;
+    redraw();
+  };
+  const step = (sign: string, name: string, way: 1 | -1) =>
+    button(null, sign, () => set(nextZoom(zoom, way)), { "aria-label": t(name), title: t(name) });
+  const [out, closer] = [step("−", "zoom.out", -1), step("+", "zoom.in", 1)];
+  const fit = button(null, t("zoom.fit"), () => set(1), { title: t("zoom.fit_title") });
+  const element = h("div", { class: "segmented zoom", role: "group", "aria-label": t("zoom.title") }, out, fit, closer);
+  element.hidden = true;
+  return {
+    element,
+    value: () => zoom,
+    /** Set the first value; `draw` follows. */
+    begin(value: number) {
+      zoom = value;
+    },
+    /** `range`: of what is shown; null where it cannot be zoomed. */
+    draw(range: { canGrow: boolean } | null) {
+      element.hidden = !range;
+      out.disabled = zoom === 1;
+      closer.disabled = !range?.canGrow || nextZoom(zoom, 1) === zoom;
+      fit.setAttribute("aria-pressed", String(zoom === 1));
+    },
+  };
 }

@@ -2,9 +2,8 @@
 
 import type { Point } from "../api/training-stream.ts";
 import { t } from "../state/i18n.ts";
-import { h } from "../ui/dom.ts";
+import { h, onThemeChange } from "../ui/dom.ts";
 import { onResize } from "../ui/parts.ts";
-import { onThemeChange } from "../ui/theme.ts";
 import { drawPlot, type Figure, pageColours, themedLayout } from "./plotly.ts";
 
 /** The values `point[column]` of points; `name` stands in the legend, `hover` writes a value in Plotly's notation. */
@@ -37,11 +36,7 @@ export function sparkline(height: number, colour: string, signal: AbortSignal) {
   return { element, draw: redrawn(element, figure, signal, { pause: 0, staticPlot: true }) };
 }
 
-/**
- * Draws data soon, and again in another size or other colours. Where Plotly cannot be loaded nothing is drawn until the
- * next call: the numbers stand beside the chart as well.
- * @param options `pause`: ms between two drawings; the others are Plotly's
- */
+/** Where Plotly cannot be loaded nothing is drawn until the next call: the numbers stand beside the chart as well. */
 function redrawn<Data>(
   element: HTMLElement,
   figure: (data: Data) => Figure,

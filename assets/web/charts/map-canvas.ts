@@ -3,8 +3,7 @@
 
 import type { AttentionMaps, DrawnRun, Kind } from "../api/types.ts";
 import { goldLink, state } from "../state/state.ts";
-import { h } from "../ui/dom.ts";
-import { isDark, onThemeChange } from "../ui/theme.ts";
+import { h, isDark, onThemeChange } from "../ui/dom.ts";
 import type { Word } from "./map-parts.ts";
 
 const LEVELS = 101; // colours of a hue, one a per cent
@@ -17,10 +16,7 @@ const MAX_PIXELS = 16e6; // of any canvas
 
 export type Shown = { run: DrawnRun; kind: Kind; layer: number; head: number };
 
-/**
- * Per cent of the hue: from the surface to the accent, the same 0 to 1 in every map. Dropout may leave more than 1. Of
- * a change the surface is 0, and `difference` the change with the strongest colour.
- */
+/** Per cent of the hue, the same 0 to 1 in every map. Dropout may leave more than 1. Of a change the surface is 0. */
 export const strength = (value: number, difference?: number) =>
   difference ? 96 * Math.min(1, Math.abs(value) / difference) : 4 + 96 * Math.min(1, value);
 
@@ -151,10 +147,8 @@ function putColours(canvas: HTMLCanvasElement, colours: Uint32Array) {
 type Box = { x: number; y: number; width: number; height: number };
 
 /**
- * Paint a head's map: the colours of its weights, masked cells hatched, and a ring around every gold link where the
- * alignment is laid over it. Where a pixel is several cells, it has the largest of their weights: their mean would hide
- * a head that attends to one word of a hundred.
- * @param box px of the context
+ * Where a pixel is several cells, it has the largest of their weights: their mean would hide a head that attends to one
+ * word of a hundred. @param box px of the context
  */
 export function paintMap(context: CanvasRenderingContext2D, { run, kind, layer, head }: Shown, box: Box) {
   const { x, y, width, height } = box;
@@ -244,10 +238,7 @@ export function thumbnail(kind: Kind, layer: number, head: number, run: DrawnRun
 /** `weights` of a word in every map, and where the mask is `open`; `count`: words of the word's axis. */
 type Weights = { weights: number[][]; open: boolean[]; count: number };
 
-/**
- * Show in small maps what each head attends to from a word, or from where it is attended to: a strip of these weights,
- * while one style, which all maps inherit, veils the rest of them. Of no word (null), the whole maps.
- */
+/** Show in small maps a strip of a word's weights, and veil the rest; of no word (null), the whole maps. */
 export function pointInMaps(grid: HTMLElement, maps: Element[], word: Word | null, theirs: Weights) {
   const { weights, open, count } = theirs;
   grid.classList.toggle("pointed", word !== null);

@@ -170,11 +170,7 @@ export function scrolledTo(
   return Math.max(0, (start + end) / 2 - inset - (size - inset) / 2);
 }
 
-/**
- * What heads attend to from a word, or from where it is attended to: the words of the other axis, whether the mask is
- * open there, and the weights of each head. `count`: words of its own axis.
- * @param layers of the heads
- */
+/** What each head of these layers attends to from a word, or from where; `count`: words of its own axis. */
 export function weightsOfWord(kind: Kind, { axis, index }: Word, layers: number[]) {
   const { heads, queries, keys, allowed } = state.run.attention[kind];
   const [count, words] = axis === "query" ? [queries.length, keys] : [keys.length, queries];

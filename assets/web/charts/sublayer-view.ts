@@ -5,11 +5,7 @@ import { findChange, isAblated, temperatureOf } from "../state/changes.ts";
 import type { Sublayer } from "../state/server-cache.ts";
 import { fixed } from "../ui/numbers.ts";
 
-/**
- * One query of one head. `explain` shows the arithmetic of a cell; `columns` are those of the table of scores,
- * where it does not have all; `fold`: hidden units a line; `opened`: the lists of keys of which none is folded;
- * `width`: px of a figure, where it is known.
- */
+/** One query of one head. */
 export type SublayerView = {
   run: Run;
   data: Sublayer;
@@ -18,11 +14,11 @@ export type SublayerView = {
   head: number;
   query: number;
   signal?: AbortSignal;
-  explain: (view: SublayerView, name: string, i: number) => Promise<void>;
-  columns?: string[];
-  fold?: number;
-  opened?: Set<string>;
-  width?: number;
+  explain: (view: SublayerView, name: string, i: number) => Promise<void>; // shows the arithmetic of a cell
+  columns?: string[]; // of the table of scores, where it does not have all
+  fold?: number; // hidden units a line
+  opened?: Set<string>; // lists of keys of which none is folded
+  width?: number; // px of a figure, where it is known
 };
 
 /** Which residual connection: "" around the attention, "ff_" around the feed-forward network. */

@@ -16,17 +16,12 @@ export type Row = {
   name?: string;
   digits?: number | null;
 };
-/**
- * `labels`: make room for these as well. `choose(name, index)` is called for a cell that was clicked or that the arrow
- * keys moved to. `mark` outlines the cells [from, to) of every row. `largest` has the strongest colour. `fold`: cells a
- * line, of which a row then has several.
- */
 export type StripOptions = {
   label?: string;
-  labels?: string[];
-  largest?: number;
-  mark?: number[];
-  fold?: number;
+  labels?: string[]; // that there is room for as well
+  largest?: number; // has the strongest colour
+  mark?: number[]; // [from, to) of the cells that are outlined in every row
+  fold?: number; // cells a line, of which a row then has several
   choose?: (name: string, index: number) => void;
 };
 

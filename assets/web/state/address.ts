@@ -183,10 +183,7 @@ export function expectRun(run: RunRequest | null) {
   updateAddressBar();
 }
 
-/**
- * Keep the address bar at the visitor's place, so that a reload and a bookmark find it again, and Back finds the place
- * before. What changes within a place does not wait for itself: a browser allows no more than a few changes a second.
- */
+/** What changes within a place is written after a pause: a browser allows no more than a few changes a second. */
 export function updateAddressBar() {
   if (isAhead) return;
   const now = formatAddress(location.href, presenting, asked ?? state.run);

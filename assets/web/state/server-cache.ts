@@ -6,10 +6,7 @@ import { api } from "../api/client.ts";
 import type { Kind, Run, Side } from "../api/types.ts";
 import { decodeFloats, state } from "./state.ts";
 
-/**
- * One attention sublayer of a run, every number of it; `at(name, ...index)` is the vector at the first axes of an
- * array. `from` is the side of its queries, `to` that of its keys.
- */
+/** `at(name, ...index)`: the vector at the first axes of an array; the side of the queries (`from`) and keys (`to`). */
 export type Sublayer = RecordedSublayer & { at: (name: string, ...index: number[]) => number[]; from: Side; to: Side };
 
 export type Matrix = RequestOf<"parameters">["part"];

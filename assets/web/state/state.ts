@@ -98,12 +98,7 @@ export const selectQuery = (query: number) => update(state.kind === "encoder" ? 
 
 const clamp = (value: number, count: number) => Math.max(0, Math.min(value, count - 1));
 
-/**
- * Show a run that the server sent. The visitor's place is kept, but another model's heads are other heads: its first
- * run opens on a head that shows something.
- * @param baseline the same run without its changes, if it has any @param watch a source word: go to the step that
- * translates it
- */
+/** Another model's heads are other heads: its first run opens on one that shows something. @param watch a source word */
 export function showRun(run: Run, baseline: Run | null = null, watch: string | null = null) {
   for (const each of [run, baseline])
     for (const map of Object.values(each?.attention ?? {}))
@@ -164,10 +159,7 @@ export const decodeFloats = (base64: string) => new Float32Array(decodeBytes(bas
 
 const TICKS = 200_000; // of a weight of 1, as in transformer/web/api/payload.py
 
-/**
- * The weights of a long run, as `packed` of payload.py makes them: whole numbers of half ticks, first the lowest byte
- * of each, last the highest. Up to five decimals, each prints the same as the run's own weight.
- */
+/** As `packed` of payload.py makes them: whole numbers of half ticks, first the lowest byte of each, last the highest. */
 export function unpackWeights(base64: string) {
   const bytes = decodeBytes(base64);
   const count = bytes.length / 3;

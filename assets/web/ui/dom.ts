@@ -173,3 +173,18 @@ export function namedChoice<Name extends string>(
   const options = names.map((name) => [name, t(`${key}.${name}`)] as [string, string]);
   return segmented(label, options, (name) => choose(name as Name));
 }
+
+export const isDark = () => document.body.classList.contains("dark");
+
+export function onThemeChange(react: () => void, signal?: AbortSignal) {
+  let wasDark = isDark();
+  const observer = new MutationObserver(() => {
+    if (isDark() === wasDark) return; // another class
+    wasDark = !wasDark;
+    react();
+  });
+  observer.observe(document.body, { attributeFilter: ["class"] });
+  signal?.addEventListener("abort", () => observer.disconnect());
+}
+
+export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

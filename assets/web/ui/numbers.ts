@@ -105,10 +105,7 @@ export function normalised(x: number, mean: number, deviation: number, gain: num
   return { x: a, mean: b, deviation: c, gain: d, bias: e, result: fixed(result, rounded) };
 }
 
-/**
- * One row of attention as columns: every dot product divided gives the score beside it, the scores' softmax gives the
- * weights, and the weights add up to `total`. A key that is not `open` has no part in the softmax.
- */
+/** Every dot product divided gives the score beside it, their softmax the weights, and these add up to `total`. */
 export function attentionColumns(dots: number[], d: number, scores: number[], open: boolean[], weights: number[]) {
   const [attended, shares] = [scores, weights].map((values) => values.filter((_, i) => open[i]));
   const addUp = (n: number) => !shares.length || rounds(total(shares.map((weight) => asShown(weight, n))), n - 1, 1);

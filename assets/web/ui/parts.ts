@@ -151,11 +151,7 @@ export function changeDetector() {
 export const closest = ({ target }: Event, selector: string) =>
   target instanceof Element ? (target.closest(selector) as HTMLElement | null) : null;
 
-/**
- * The keys of a series of stops with a question each, while its view is open. Neither typing nor the decoding steps
- * need them; PageUp and PageDown are what a presenter's remote sends.
- * @param keys `choose(-1)` shows the answer
- */
+/** PageUp and PageDown are what a presenter's remote sends; `choose(-1)` shows the answer. */
 export function onStopKeys(
   element: HTMLElement,
   { move, choose }: { move: (by: 1 | -1) => void; choose: (i: number) => void },
@@ -189,4 +185,28 @@ export function setContent(element: Element, ...content: Child[]) {
 export function showContent(element: HTMLElement, ...content: Child[]) {
   setContent(element, ...content);
   element.hidden = !element.innerHTML;
+}
+
+type Control = HTMLElement | SVGElement;
+
+/** @param next where a key leads from the one that has the focus; nothing for a key that leads nowhere */
+export function rove<Each extends Control>(
+  place: Control,
+  all: Each[],
+  next: (key: string, at: number) => Each | undefined,
+) {
+  const focused = () => all.indexOf(document.activeElement as Each);
+  place.addEventListener("focusin", () => {
+    if (focused() < 0) return;
+    for (const each of all) if (each.tabIndex === 0) each.tabIndex = -1;
+    all[focused()].tabIndex = 0;
+  });
+  place.addEventListener("keydown", (event) => {
+    const { key, ctrlKey, metaKey, altKey } = event as KeyboardEvent;
+    const at = focused();
+    const to = at < 0 || ctrlKey || metaKey || altKey ? undefined : next(key, at);
+    if (!to) return;
+    event.preventDefault(); // elsewhere such keys change the step
+    to.focus();
+  });
 }

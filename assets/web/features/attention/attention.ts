@@ -11,11 +11,11 @@ import {
   paddingMasked,
   reveal,
   strongestKey,
+  zoomControl,
 } from "../../charts/attention-map.ts";
-import { headGrid } from "../../charts/head-grid.ts";
+import { headGrid } from "../../charts/head-grids.ts";
 import { pointInMaps } from "../../charts/map-canvas.ts";
 import { type DrawnMap, type Word, weightsOfWord } from "../../charts/map-parts.ts";
-import { zoomControl } from "../../charts/map-zoom.ts";
 import { weightTable } from "../../charts/weight-table.ts";
 import { isPresenting } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";

@@ -4,15 +4,15 @@ import type { HeadAblation, Heads } from "#schema";
 import { type HeadStream, streamHeads } from "../../api/head-stream.ts";
 import type { Child, Run, View } from "../../api/types.ts";
 import { hasFullyMaskedRow } from "../../charts/attention-map.ts";
-import { scoreGrid } from "../../charts/score-grid.ts";
+import { scoreGrid } from "../../charts/head-grids.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { LESSON_STOPS } from "../../state/lesson-plan.ts";
 import { askOnce } from "../../state/server-cache.ts";
 import { argmax, hasEnoughGold, likelihood, state, stopsWith, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { h, keepFocus, scrollBox, setChildren, word } from "../../ui/dom.ts";
+import { headProgress } from "../../ui/duration.ts";
 import { pictureFrame } from "../../ui/export.ts";
-import { headProgress } from "../../ui/head-progress.ts";
 import { button, changeDetector, columnHeading, drawInSight, hint, isOpen, link, table } from "../../ui/parts.ts";
 
 type Head = { layer: number; head: number };

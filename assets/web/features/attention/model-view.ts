@@ -8,8 +8,7 @@ import { type Word, weightsOfWord } from "../../charts/map-parts.ts";
 import { formatPercent, nodes, t } from "../../state/i18n.ts";
 import { argmax, SIDES, state } from "../../state/state.ts";
 import { chip, h, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
-import { button } from "../../ui/parts.ts";
-import { rove } from "../../ui/roving.ts";
+import { button, rove } from "../../ui/parts.ts";
 
 export function modelView({ run, kind, layer, head }: Shown, open: (place: { layer: number; head: number }) => void) {
   const { layers, heads } = run.attention[kind];

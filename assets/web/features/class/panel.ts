@@ -22,7 +22,8 @@ import { schema } from "../../api/schema.ts";
 import type { Child, View } from "../../api/types.ts";
 import { forgetClass, isPresenting } from "../../state/address.ts";
 import { isQuestionComing, openQuestion } from "../../state/class-questions.ts";
-import { formatMessage, formatNumber, t } from "../../state/i18n.ts";
+import { formatMessage, formatNumber, formatPercent, t } from "../../state/i18n.ts";
+import { LESSON_STOPS } from "../../state/lesson-plan.ts";
 import { state } from "../../state/state.ts";
 import {
   type Askable,
@@ -32,13 +33,12 @@ import {
   parseAbout,
   sourceWordQuestion,
   viewQuestion,
+  voteShares,
 } from "../../ui/class-answers.ts";
 import { h, keepFocus, segmented, setChildren, twoFrames } from "../../ui/dom.ts";
 import { button, closest, link, onResize } from "../../ui/parts.ts";
 import { showAddress, showSummary } from "./dialogs.ts";
 import { followRoom, isFollowing, isNotesPage, setFollowing } from "./follow.ts";
-import { speakerNotes } from "./speaker-notes.ts";
-import { tally } from "./tally.ts";
 
 const TIMERS = [0, 30, 60, 120]; // seconds; 0 for none
 
@@ -396,4 +396,38 @@ function endedLine() {
       : null,
     button("pill", t("room.dismiss"), close, { id: "room-dismiss" }),
   ]);
+}
+
+export function tally(question: ShownQuestion) {
+  const { choices } = describeQuestion(question);
+  const rounds = question.tallies ?? [];
+  const own = question.mine.findLast((choice) => choice !== null) ?? null;
+  const item = (text: string, at: number) => {
+    const isRight = question.state === "revealed" && at === question.right;
+    const marks = [
+      isRight ? h("b", { class: "mark" }, "✓ ", t("room.right"), " ") : null,
+      at === own ? h("small", {}, t("room.mine")) : null,
+    ];
+    const bars = rounds.map(({ votes }, round) => bar(votes[at], voteShares(question, round)[at], round + 1));
+    return h("li", { class: isRight ? "right" : "" }, h("span", { class: "choice-name" }, text, " ", marks), bars);
+  };
+  const bar = (count: number, share: number, n: number) =>
+    h("span", { class: `vote-bar round-${n}`, "data-votes": count }, [
+      rounds.length > 1 ? h("small", {}, t("room.round", { n })) : null,
+      h("i", { style: `--share: ${share}` }),
+      h("small", { class: "count" }, t("room.votes", { count, share: formatPercent(share) })),
+    ]);
+  return h("ol", { class: "room-tally" }, choices.map(item));
+}
+
+export function speakerNotes() {
+  if (state.tab !== "lesson") return h("p", { class: "hint" }, t("notes.elsewhere"));
+  const name = LESSON_STOPS[state.stop];
+  const notes = ["say", "ask", "wrong"].map((part) => [
+    h("dt", {}, t(`notes.${part}`)),
+    h("dd", {}, t(`notes.${name}.${part}`)),
+  ]);
+  const asked = openQuestion();
+  const answer = asked && [h("dt", {}, t("notes.answer")), h("dd", { class: "right" }, asked.choices[asked.right])];
+  return h("section", { class: "speaker-notes" }, h("h2", {}, t(`lesson.${name}`)), h("dl", {}, notes, answer));
 }

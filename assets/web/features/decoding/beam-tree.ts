@@ -2,8 +2,7 @@
 
 import { formatPercent, t } from "../../state/i18n.ts";
 import { type Attributes, isSpecial, svg, textWidth, typeScale } from "../../ui/dom.ts";
-import { closest } from "../../ui/parts.ts";
-import { rove } from "../../ui/roving.ts";
+import { closest, rove } from "../../ui/parts.ts";
 
 /** A word that was considered; `parent` is the number of the branch before it, null at the first step. */
 type Branch = { parent: number | null; token: string; step: number; probability: number; fate: string };
@@ -17,10 +16,7 @@ const [MIN_LINE, MAX_LINE] = [28, 72]; // px between two columns
 export const branchPath = (branches: Pick<Branch, "parent">[], n: number | null): number[] =>
   n === null ? [] : [...branchPath(branches, branches[n].parent), n];
 
-/**
- * Where every branch stands: its column is its step, its row beside its parent's as far as there is room. No lines
- * cross: children stand in their parents' order, the chosen path first.
- */
+/** No lines cross: children stand in their parents' order, the chosen path first, beside them where there is room. */
 export function treeLayout(branches: Pick<Branch, "parent">[], best: number) {
   const columns = treeColumns(branches, best);
   return { columns, ...treeRows(branches, columns) };

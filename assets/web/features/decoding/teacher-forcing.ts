@@ -1,7 +1,7 @@
 // Teacher forcing beside free running: what the model outputs when it reads the right words, and when it reads its own.
 
 import type { TeacherForcing } from "#schema";
-import { comparisonTable } from "../../charts/comparison-table.ts";
+import { comparisonTable } from "../../charts/outputs.ts";
 import { joinSentences, nodes, t } from "../../state/i18n.ts";
 import { baselineRun, possibleMistakes, state, update } from "../../state/state.ts";
 import { experimentLink } from "../../ui/describe.ts";

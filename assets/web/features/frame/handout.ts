@@ -15,13 +15,11 @@ import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, KINDS, SIDES, state } from "../../state/state.ts";
 import { outputToken, tokenIndex, tokenRun } from "../../state/words.ts";
 import { describeChange } from "../../ui/describe.ts";
-import { h, twoFrames, word } from "../../ui/dom.ts";
+import { h, isDark, twoFrames, word } from "../../ui/dom.ts";
 import { elementToSvg, painted } from "../../ui/export.ts";
 import { cells, rowHeading, table } from "../../ui/parts.ts";
-import { isDark } from "../../ui/theme.ts";
-import { shownHead, strongestWord, wordWithShare } from "./paper.ts";
 import { checksTable } from "./self-checks.ts";
-import { worksheet } from "./worksheet.ts";
+import { shownHead, strongestWord, wordWithShare, worksheet } from "./worksheet.ts";
 
 const WIDTH = 680; // px: what A4 holds between its margins
 

@@ -13,7 +13,6 @@ import { explainLikelihood } from "../../ui/describe.ts";
 import { h, word } from "../../ui/dom.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { cells, rowHeading } from "../../ui/parts.ts";
-import { shownHead, strongestWord, wordWithShare } from "./paper.ts";
 
 /** A question of the catalogue with what stands under it, lines to write on, and its answer if that is another text. */
 type Item = { name: string; places?: Places; figure?: Child; lines: number; answer?: Child };
@@ -215,4 +214,21 @@ function product(): Item {
     lines: 1,
     answer: joinSentences(whole, explainLikelihood(run)),
   };
+}
+
+export function shownHead(kind: Kind) {
+  const { layers, heads } = state.run.attention[kind];
+  return { layer: Math.min(state.layer, layers - 1), head: Math.min(state.head, heads - 1) };
+}
+
+export const wordWithShare = (token: string, side: Side, share: number) => [
+  word(token, side),
+  ` ${formatPercent(share)}`,
+];
+
+/** The source word with the highest weight in a row of cross-attention. @param head null for the mean of the layer */
+export function strongestWord(layer: number, head: number | null, query: number) {
+  const weights = attentionRow("cross", layer, head, query);
+  const key = argmax(weights);
+  return wordWithShare(state.run.source[key], "source", weights[key]);
 }

@@ -12,10 +12,7 @@ const EXPECTED = 400; // px of a stage that was not drawn yet
 
 const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work)); // Safari has none
 
-/**
- * {index, element, show(view), open(stage)}. A figure far from the screen is a space as high as it was; it is drawn
- * when it comes near, when the focus enters its section, when the page is printed, and when `open` leads there.
- */
+/** A figure far from the screen is a space as high as it was, until it comes near, has the focus or is printed. */
 export function stageList(signal: AbortSignal) {
   let view: SublayerView | null = null;
   const pending = new Set(STAGES);

@@ -3,13 +3,12 @@
 
 import { sessionMap } from "../../api/session.ts";
 import type { Run } from "../../api/types.ts";
-import { scoreGrid } from "../../charts/score-grid.ts";
+import { scoreGrid } from "../../charts/head-grids.ts";
 import { bestHead, type HeadScores, type Links, type Reading, scoreHeads } from "../../state/alignment.ts";
 import { joinSentences, nodes, t } from "../../state/i18n.ts";
 import { update } from "../../state/state.ts";
 import { h, scrollBox, word } from "../../ui/dom.ts";
-import { button, closest, columnHeading, rowHeading, table } from "../../ui/parts.ts";
-import { rove } from "../../ui/roving.ts";
+import { button, closest, columnHeading, rove, rowHeading, table } from "../../ui/parts.ts";
 
 const READINGS = ["predicted", "read"] as Reading[];
 const FEW = 5; // aligned words, below which a head may find them all by chance

@@ -2,11 +2,12 @@
 // question whose answer is computed from this run. It shows the network as it is, without the changes at the top.
 
 import { sessionMap } from "../../api/session.ts";
-import type { Child, View } from "../../api/types.ts";
+import type { Child, State, View } from "../../api/types.ts";
 import { hereButton } from "../../charts/overview-mini.ts";
 import { formulaRow, shapeChain, stageFigure, stageHeadline } from "../../charts/sublayer-stages.ts";
 import { isPresenting } from "../../state/address.ts";
 import { awaitStopQuestion, offerQuestion } from "../../state/class-questions.ts";
+import { findExperiment, openExperiment } from "../../state/experiments.ts";
 import { hasText, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { LESSON_STOPS, type StopName } from "../../state/lesson-plan.ts";
 import { baselineRun, lessonStops, state, update } from "../../state/state.ts";
@@ -17,13 +18,13 @@ import { button, changeDetector, drawInSight, isOpen, link, onStopKeys, startBut
 import { askedQuestion, type Guesses } from "../../ui/question.ts";
 import { planChooser, progressBar } from "./bar.ts";
 import { colourLegend } from "./figures.ts";
-import { lessonLink } from "./links.ts";
-import { encoderHead, type LessonView, lessonView } from "./stop.ts";
-import { STOPS } from "./stops.ts";
+import { encoderHead, type LessonView, lessonView, type Stop } from "./stop.ts";
+import * as stops from "./stops.ts";
 
 type Parts = ReturnType<typeof build>;
 type Content = Awaited<ReturnType<typeof fetchContent>>;
 
+const STOPS: Record<StopName, Stop> = stops;
 const FOLD = 128; // hidden units a line
 const GUESSING = "guessing"; // class of the page while the answer is veiled: nothing else may tell it
 
@@ -234,4 +235,27 @@ function answerText({ name, quiz: { choices, right, places }, text }: Content, r
       answer.replaceChildren(...joinSentences(judged, text("reveal")));
     },
   };
+}
+
+/** Each place, with the name of its experiment if it has one. */
+const LINKS: Partial<Record<StopName, Partial<State> & { experiment?: string }>> = {
+  tokens: { part: "mistakes", exercise: "positions_from_ids" },
+  positions: { part: "whatif", experiment: "positions" },
+  scores: { part: "mistakes", exercise: "unscaled" },
+  softmax: { part: "whatif", experiment: "temperature" },
+  heads: { part: "mistakes", exercise: "heads_by_view" },
+  residual: { part: "whatif", experiment: "residual" },
+  stack: { part: "mistakes", exercise: "rank_collapse" },
+  masked: { part: "mistakes", exercise: "causal_mask" },
+  cross: { part: "whatif", experiment: "head" },
+  logits: { part: "decoding", strategy: "sampling", experiment: "sampling" },
+  loop: { part: "decoding", strategy: "beam", experiment: "beam" },
+};
+
+export function lessonLink(name: StopName) {
+  if (!LINKS[name]) return null;
+  const { experiment, ...rest } = LINKS[name];
+  const place = { tab: "break", returnStop: state.stop, ...rest };
+  const found = experiment && findExperiment(experiment);
+  return link(t(`lesson.try.${name}`), () => (found ? openExperiment(found, place) : update(place)));
 }

@@ -4,7 +4,7 @@
 import type { Child, Kind, Places } from "../../api/types.ts";
 import { cellExplainer } from "../../charts/arithmetic.ts";
 import type { Stage } from "../../charts/sublayer-stages.ts";
-import { formatNumber } from "../../state/i18n.ts";
+import { formatNumber, t } from "../../state/i18n.ts";
 import type { StopName } from "../../state/lesson-plan.ts";
 import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, attentionRow, baselineRun, decodeFloats, state } from "../../state/state.ts";
@@ -15,9 +15,8 @@ import { word } from "../../ui/dom.ts";
  * A stop of the lesson. Its figure is a `stage` of a head, or drawn under a headline of its own: a formula and its
  * shapes. Until the question is answered a figure that would give the answer away (`hides`) is veiled, or `evidence`
  * stands in its place, from which the answer can be reasoned; or a table of scores has fewer `columns`. With the answer
- * come more `columns`, or what `answer` draws. A `wide` figure stands above
- * the text, another beside it; `colours` says what those in it mean. A text is taken in the first of the `variants` that
- * the catalogue has it in.
+ * come more `columns`, or what `answer` draws. A `wide` figure stands above the text, another beside it. A text is taken
+ * in the first of the `variants` that the catalogue has it in.
  */
 export type Stop = {
   hides?: boolean;
@@ -95,22 +94,19 @@ const toRows = (values: Float32Array, width: number) =>
 
 export const NO_QUESTION: Quiz = { choices: [], right: -1, places: {} };
 
+type Wrong = Record<string, number>;
+
 /** Values as choices in their order, each text once. @param wrong by the name of the text that says why */
-export function valueQuiz(
-  stop: StopName,
-  right: number,
-  wrong: Record<string, number>,
-  places: Places,
-  format = rounded,
-): Quiz {
+export function valueQuiz(stop: StopName, right: number, wrong: Wrong, places: Places, format = rounded) {
   const offered: (Choice & { value: number })[] = [{ value: right, text: format(right) }];
   for (const [name, value] of Object.entries(wrong)) {
     const text = format(value);
-    const isNew = offered.every((each) => each.text !== text);
-    if (isNew) offered.push({ value, text, why: `lesson.${stop}.why.${name}` });
+    if (offered.every((each) => each.text !== text)) offered.push({ value, text, why: `lesson.${stop}.why.${name}` });
   }
-  offered.sort((a, b) => a.value - b.value);
-  return orderedQuiz(offered, places);
+  return orderedQuiz(
+    offered.toSorted((a, b) => a.value - b.value),
+    places,
+  );
 }
 
 /** Choices in the order that they are given in, of which the right one has no `why`. */
@@ -124,16 +120,31 @@ export const rounded = (value: number) => formatNumber(Math.round(value * 100) /
 
 export const MAX_CHOICES = 9; // as many as there are keys to choose by
 
-/** Which word has the largest value? Of a long sentence, those with the largest are offered, in their order. */
-export function largestWordQuiz(
-  words: string[],
-  values: ArrayLike<number>,
-  places: Quiz["places"],
-  wrong: (i: number) => Partial<Choice>,
-): Quiz {
+/** Choices by their names, whose texts the catalogue has under the stop's. @param why name of the text on a wrong one */
+export const namedQuiz = (
+  stop: StopName,
+  names: string[],
+  right: string,
+  places: Places,
+  why = (name: string) => name,
+) =>
+  orderedQuiz(
+    names.map((name) => ({
+      text: t(`lesson.${stop}.${name}`, places),
+      why: name === right ? undefined : `lesson.${stop}.why.${why(name)}`,
+    })),
+    places,
+  );
+
+type Values = { words: string[]; values: number[]; format: (value: number) => string };
+
+/** Which source word has the largest value? Of a long sentence, those with the largest are offered, in their order. */
+export function largestWordQuiz(stop: StopName, { words, values, format }: Values, usual: Places): Quiz {
   const right = argmax(values);
+  const key = (i: number) => word(words[i], "source");
   const largest = [...words.keys()].sort((a, b) => values[b] - values[a] || a - b);
   const shown = largest.slice(0, MAX_CHOICES).sort((a, b) => a - b);
+  const wrong = (i: number) => ({ why: `lesson.${stop}.why`, places: { chosen: key(i), own: format(values[i]) } });
   const choices = shown.map((i) => ({ text: distinctWord(words, i), ...(i === right ? {} : wrong(i)) }));
-  return { choices, right: shown.indexOf(right), places };
+  return { choices, right: shown.indexOf(right), places: { ...usual, key: key(right), share: format(values[right]) } };
 }

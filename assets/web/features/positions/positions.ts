@@ -2,20 +2,17 @@
 
 import type { Encoding } from "#schema";
 import { opening } from "../../api/schema.ts";
-
 import type { Child, Run, Stack, View } from "../../api/types.ts";
-import type { Plot } from "../../charts/plotly.ts";
-import { drawPlot, markPlot, pageColours, resizePlot, themedFigure } from "../../charts/plotly.ts";
+import { drawPlot, markPlot, type Plot, pageColours, resizePlot, themedFigure } from "../../charts/plotly.ts";
 import { findChange } from "../../state/changes.ts";
 import { formatNumber, joinSentences, t } from "../../state/i18n.ts";
 import { askAboutRun, askOnce } from "../../state/server-cache.ts";
 import { decodeFloats, state, subscribe, update } from "../../state/state.ts";
-import { h, namedChoice, setChildren } from "../../ui/dom.ts";
+import { h, namedChoice, onThemeChange, setChildren } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { formulas } from "../../ui/formula.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { changeDetector, onResize, option } from "../../ui/parts.ts";
-import { onThemeChange } from "../../ui/theme.ts";
 
 type DecodedEncoding = Encoding & Pick<typeof view, "sinusoid"> & { values: Float32Array; cosines: Float32Array };
 

@@ -7,18 +7,16 @@ import { isPresenting, updateAddressBar } from "../../state/address.ts";
 import { attendsAhead, hasNoEffect, requestChanges, undoChange } from "../../state/changes.ts";
 import { openRun } from "../../state/experiments.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
-import { argmax, attentionRow, state, subscribe, update } from "../../state/state.ts";
+import { argmax, attentionRow, canShowWords, state, subscribe, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { describeChange } from "../../ui/describe.ts";
-import { chip, h, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
+import { chip, h, namedChoice, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { fold, isFolded, stopPresenting } from "../../ui/frame.ts";
 import { button, changeDetector, link, onResize } from "../../ui/parts.ts";
-
 import { exampleBar } from "./examples.ts";
 import { isRefusal, refusalNotice } from "./refusal.ts";
 import { askedModel, askSentence, begin, exampleOf, plainText, serveRequests } from "./requests.ts";
 import { stepControls } from "./steps.ts";
-import { tokenUnit } from "./token-unit.ts";
 
 type Parts = ReturnType<typeof build>;
 
@@ -263,4 +261,21 @@ function frameControls() {
   const unfold = button("round", "☰", () => fold(!isFolded), open);
   const leave = button("round", "✕", stopPresenting, { id: "leave", ...named(t("present.leave")) });
   return h("span", { class: "frame-controls" }, hereButton(), unfold, leave);
+}
+
+const UNITS = ["pieces", "words"] as const;
+
+export function tokenUnit() {
+  const choice = namedChoice(t("unit"), UNITS, "unit", (unit) => update({ inWords: unit === "words" }));
+  const about = h("small", {});
+  const element = h("div", { class: "unit", id: "unit", hidden: true }, choice.element, about);
+  return {
+    element,
+    draw() {
+      const { run, inWords } = state;
+      element.hidden = !run.words;
+      choice.set(inWords ? "words" : "pieces");
+      about.textContent = t(!inWords ? "unit.pieces.about" : canShowWords() ? "unit.words.about" : "unit.elsewhere");
+    },
+  };
 }

@@ -9,11 +9,18 @@ import {
   training,
 } from "../../api/training-stream.ts";
 import type { Kind } from "../../api/types.ts";
-import { cellOf, cellTips, describeRow, heatmap, heatmapHeight, mapHeading } from "../../charts/attention-map.ts";
-import { headGrid } from "../../charts/head-grid.ts";
+import {
+  cellOf,
+  cellTips,
+  describeRow,
+  heatmap,
+  heatmapHeight,
+  mapHeading,
+  zoomControl,
+} from "../../charts/attention-map.ts";
+import { headGrid } from "../../charts/head-grids.ts";
 import { sparkline, topLoss } from "../../charts/line-chart.ts";
 import type { DrawnMap } from "../../charts/map-parts.ts";
-import { zoomControl } from "../../charts/map-zoom.ts";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { argmax, attentionRow, KINDS, SIDES } from "../../state/state.ts";
 import {

@@ -6,9 +6,8 @@ import { isTraining, onTrainingChange, restoreTraining, startTraining, training 
 import type { View } from "../../api/types.ts";
 import { t } from "../../state/i18n.ts";
 import { state, subscribe } from "../../state/state.ts";
-import { h, namedChoice } from "../../ui/dom.ts";
+import { h, isStill, namedChoice } from "../../ui/dom.ts";
 import { changeDetector, isOpen, onSight } from "../../ui/parts.ts";
-import { isStill } from "../../ui/theme.ts";
 import { CORPORA, chosen, isStale, limits, planned, problems, question, restoreChoices, sentences } from "./choices.ts";
 import { dataCard } from "./data.ts";
 import { liveCard } from "./live.ts";

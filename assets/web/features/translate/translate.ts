@@ -3,8 +3,8 @@
 import { models } from "../../api/models.ts";
 import type { Child, Step, View } from "../../api/types.ts";
 import { paddingMasked } from "../../charts/attention-map.ts";
-import { candidate, MAX_CANDIDATES } from "../../charts/candidates.ts";
 import { areMany, orderKeys } from "../../charts/key-order.ts";
+import { candidate, MAX_CANDIDATES } from "../../charts/outputs.ts";
 import { findChange, isAblated, replaceChange } from "../../state/changes.ts";
 import { formatPercent, hasText, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../../state/state.ts";
@@ -22,7 +22,6 @@ import {
 } from "../../ui/dom.ts";
 import { pictureFrame, savable } from "../../ui/export.ts";
 import { button, changeDetector, link } from "../../ui/parts.ts";
-
 import { pieceSearch } from "./piece-search.ts";
 
 type Parts = ReturnType<typeof build>;

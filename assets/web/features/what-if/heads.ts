@@ -3,14 +3,14 @@
 import type { Sweep } from "#schema";
 import { type HeadStream, streamHeads } from "../../api/head-stream.ts";
 import type { AttentionMaps, Change, Kind, Run } from "../../api/types.ts";
+import { gridCells } from "../../charts/head-grids.ts";
 import { contrastClass } from "../../charts/map-parts.ts";
-import { gridCells } from "../../charts/score-grid.ts";
 import { changes, findChange, isAblated, replaceChange, requestChanges, toggleChange } from "../../state/changes.ts";
 import { formatPercents, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askOnce } from "../../state/server-cache.ts";
 import { argmax, baselineRun, KINDS, state } from "../../state/state.ts";
 import { h, namedChoice, replaceKeepingFocus, scrollBox, setChildren, word } from "../../ui/dom.ts";
-import { headProgress } from "../../ui/head-progress.ts";
+import { headProgress } from "../../ui/duration.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { button } from "../../ui/parts.ts";
 

@@ -11,10 +11,10 @@ import {
   mapHeading,
   reveal,
   strongestKey,
+  zoomControl,
   zoomToRead,
 } from "../../charts/attention-map.ts";
 import type { DrawnMap } from "../../charts/map-parts.ts";
-import { zoomControl } from "../../charts/map-zoom.ts";
 import { changes, editMask, findChange, isAblated, requestChanges } from "../../state/changes.ts";
 import { openRun } from "../../state/experiments.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";

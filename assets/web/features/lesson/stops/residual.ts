@@ -2,7 +2,7 @@ import { t } from "../../../state/i18n.ts";
 import { h } from "../../../ui/dom.ts";
 import { dot, fixed, norm } from "../../../ui/numbers.ts";
 import { strips } from "../figures.ts";
-import { encoderHead, type LessonView, orderedQuiz, type Stop } from "../stop.ts";
+import { encoderHead, type LessonView, namedQuiz, type Stop } from "../stop.ts";
 
 export const residual: Stop = {
   hides: true,
@@ -33,11 +33,7 @@ export const residual: Stop = {
       angle: fixed(angle, 0),
     };
     const right = total < own ? "shorter" : "longer";
-    const choices = ["shorter", "longer", "together"].map((name) => ({
-      text: t(`lesson.residual.${name}`, places),
-      ...(name === right ? {} : { why: `lesson.residual.why.${name}` }),
-    }));
-    return orderedQuiz(choices, places);
+    return namedQuiz("residual", ["shorter", "longer", "together"], right, places);
   },
 };
 

@@ -1,9 +1,10 @@
-// Teacher forcing beside free running, a step a row.
+// What a model outputs: the words that could come next, and teacher forcing beside free running.
 
 import type { ForcedRow, TeacherForcing } from "#schema";
+import type { Candidate } from "../api/types.ts";
 import { formatNumber, formatPercent, nodes, t } from "../state/i18n.ts";
 import { h, word } from "../ui/dom.ts";
-import { columnHeading, rowHeading } from "../ui/parts.ts";
+import { button, columnHeading, rowHeading } from "../ui/parts.ts";
 
 function comparisonHead() {
   const heading = (name: string, colspan: number) => columnHeading(t(`lesson.loop.${name}`), { colspan });
@@ -43,4 +44,14 @@ function stepCells(step: ForcedRow | undefined, other: ForcedRow | null, isForce
     h("td", { class: other && read !== other.read ? "astray" : "", data: { read } }, word(read, "target")),
     h("td", { class: isWrong ? "wrong" : "", data: { output, probability } }, word(output, "target"), " ", notes),
   ];
+}
+
+export const MAX_CANDIDATES = 8;
+
+export function candidate({ token, probability }: Candidate, isOutput: boolean, choose?: () => void) {
+  const attributes = { title: t("translate.force"), "aria-label": t("translate.force_word", { word: token }) };
+  const name = word(token, "target");
+  const item = { class: isOutput ? "chosen" : "", data: { probability } };
+  const bar = [h("i", { style: `--share: ${probability}` }), h("small", {}, formatPercent(probability))];
+  return h("li", item, choose ? button(null, name, choose, attributes) : name, bar);
 }
