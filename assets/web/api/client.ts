@@ -13,9 +13,7 @@ export type RequestOf<Name extends QuestionName> = Questions[Name]["request"];
 export type AnswerOf<Name extends QuestionName> = Exclude<Questions[Name]["answer"], Wire["Refusal"]>;
 export type EventOf<Name extends keyof Streams> = Exclude<Streams[Name]["event"], { event: "error" }>;
 
-interface Options {
-  signal?: AbortSignal;
-}
+type Options = { signal?: AbortSignal };
 type Api = {
   [Name in QuestionName]: (request: RequestOf<Name>, options?: Options) => Promise<AnswerOf<Name>>;
 } & {

@@ -34,6 +34,11 @@ let listening = new AbortController(); // aborted when the page leaves the room
 
 const changed = () => document.dispatchEvent(new Event("room:changed"));
 
+function complain(error: unknown) {
+  room.message = reasonOf(error);
+  changed();
+}
+
 /** The revealed questions of this class, those of the rooms before included, oldest first. */
 export function revealedQuestions() {
   const { past = [], question } = room.shown ?? {};
@@ -58,8 +63,7 @@ export async function openRoom() {
     enter({ ...nothing(), ...opened, role: "teacher", phase: "joining", earlier: room.earlier });
     return true;
   } catch (error) {
-    room.message = reasonOf(error);
-    changed();
+    complain(error);
     return false;
   }
 }
@@ -155,12 +159,8 @@ function receive(event: ClassEvent) {
 }
 
 export async function lead(action: Lead) {
-  try {
-    await api.lead_class({ code: room.code, secret: room.secret, ...action } as RequestOf<"lead_class">);
-  } catch (error) {
-    room.message = reasonOf(error);
-    changed();
-  }
+  const request = { code: room.code, secret: room.secret, ...action } as RequestOf<"lead_class">;
+  await api.lead_class(request).catch(complain);
 }
 
 export const ask = (about: string, choices: string[], seconds: number | null) =>
@@ -177,7 +177,6 @@ export async function vote(choice: number) {
     await api.vote({ code: room.code, student: studentId(), question: id, round, choice });
   } catch (error) {
     if (mine[round] === choice) mine[round] = before;
-    room.message = reasonOf(error);
-    changed();
+    complain(error);
   }
 }

@@ -6,6 +6,7 @@ import { attentionRow, SIDES } from "../state/state.ts";
 import { svg, typeScale } from "../ui/dom.ts";
 import type { Shown } from "./map-canvas.ts";
 import {
+  type Cell,
   describeCell,
   FIT_FROM,
   forEachCell,
@@ -18,8 +19,8 @@ import {
 } from "./map-parts.ts";
 
 type Axis = "query" | "key";
-/** The row or the column that is drawn; all if neither is named. */
-type Wanted = { query?: number | null; key?: number | null };
+/** The row or the column that is drawn, from a weight on; all if neither is named. */
+type Wanted = { threshold: number; query?: number | null; key?: number | null };
 type LineLayout = ReturnType<typeof layoutOf>;
 
 const AXES = ["query", "key"] as const;
@@ -34,22 +35,21 @@ export const isLongDrawing = ({ attention }: DrawnRun, kind: Kind) =>
   Math.max(attention[kind].queries.length, attention[kind].keys.length) > FIT_FROM;
 
 /** Which lines are drawn: of open cells, from the least weight on, of one row, of one column or of all. */
-export const isDrawn = (
-  { open, value, ...cell }: { open: boolean; value: number; query: number; key: number },
-  { threshold, query = null, key = null }: { threshold: number; query?: number | null; key?: number | null },
-) => open && value >= threshold && (query === null || cell.query === query) && (key === null || cell.key === key);
+export function isDrawn(cell: Pick<Cell, "open" | "value" | Axis>, { threshold, query = null, key = null }: Wanted) {
+  const isOfWord = (query === null || cell.query === query) && (key === null || cell.key === key);
+  return cell.open && cell.value >= threshold && isOfWord;
+}
 
-/** @param options `row`: the only one that is drawn */
-export function lineDrawing(
-  shown: Shown,
-  { width, threshold, row, zoom }: { width: number; threshold: number; row: number | null; zoom: number },
-) {
+/** `row`: the only one that is drawn */
+export type LineOptions = { width: number; threshold: number; row: number | null; zoom: number };
+
+export function lineDrawing(shown: Shown, { width, threshold, row, zoom }: LineOptions) {
   const place = layoutOf(shown, width, zoom);
   const { height, isLong } = place;
   const links = svg("g");
   const box = { viewBox: `0 0 ${width} ${height}`, width, height };
   const picture = svg("svg", { ...box, class: isLong ? "lines long" : "lines", role: "group" }, links);
-  const draw = (wanted: Wanted) => links.replaceChildren(...linePaths(shown, place, { threshold, ...wanted }));
+  const draw = (word: Partial<Wanted>) => links.replaceChildren(...linePaths(shown, place, { threshold, ...word }));
   draw({ query: row });
   const described = describeTokens(shown, threshold);
   const seen = seenLabels(shown, place, threshold, row);
@@ -89,7 +89,7 @@ function layoutOf({ run, kind }: Shown, width: number, zoom: number) {
   };
 }
 
-function linePaths(shown: Shown, { left, right, y }: LineLayout, wanted: Wanted & { threshold: number }) {
+function linePaths(shown: Shown, { left, right, y }: LineLayout, wanted: Wanted) {
   const paths: Element[] = [];
   const middle = (left + right) / 2;
   forEachCell(shown, (cell) => {
@@ -120,12 +120,7 @@ function describeTokens(shown: Shown, threshold: number): Record<Axis, (i: numbe
   };
 }
 
-function seenLabels(
-  shown: Shown,
-  { tokens, pitch, size, isLong }: LineLayout,
-  threshold: number,
-  row: number | null,
-): Record<Axis, Set<number>> {
+function seenLabels(shown: Shown, { tokens, pitch, size, isLong }: LineLayout, threshold: number, row: number | null) {
   const least = isLong ? ROW_PITCH * size : 0;
   const strongest = row === null ? [] : strongestKeys(shown, row, threshold);
   return {

@@ -10,7 +10,6 @@ import {
   type Cell,
   cellReader,
   contrastClass,
-  type DrawnMap,
   describeCell,
   FIT_FROM,
   forEachCell,
@@ -41,6 +40,7 @@ type Options = {
   beside?: DrawnRun[];
 };
 type MapLayout = ReturnType<typeof layoutOf>;
+export type DrawnMap = ReturnType<typeof heatmap>;
 type Drawn = { shown: Shown; layout: MapLayout; rows: Element[]; columns: Element[]; frame: HTMLElement };
 
 const SIZES = [15, 13, 12]; // px of the labels, the first that fit the columns
@@ -150,7 +150,7 @@ const overhang = (columns: string[], size: number, cell: number) =>
 const rowMiddle = ({ isLong, down, body, size }: MapLayout, i: number) =>
   isLong ? Math.max(0.75 * size, Math.min((i + 0.5) * down, body.height - 0.75 * size)) : (i + 0.5) * down;
 
-export function heatmap({ run, kind, layer, head }: Shown, options: Options): DrawnMap {
+export function heatmap({ run, kind, layer, head }: Shown, options: Options) {
   const shown = { run, kind, layer, head };
   const [from, at] = options.sides ?? SIDES[kind];
   const layout = mapLayout(shown, options);
@@ -186,15 +186,19 @@ export function heatmap({ run, kind, layer, head }: Shown, options: Options): Dr
   };
   return {
     element,
-    paint(layer, head) {
+    /** Another head of the same kind and run: only what the cells say changes. */
+    paint(layer: number, head: number) {
       Object.assign(shown, { layer, head });
       repaint();
     },
-    mark: (query) => markWords(drawn, query),
-    cellAt: (event) => pointedCell(canvas, shown, layout, event),
+    mark: (query: number | null) => markWords(drawn, query), // a row, or none
+    /** The cell that an event happened to, and where it is in the window. */
+    cellAt: (event: PlaceOfEvent) => pointedCell(canvas, shown, layout, event),
+    /** Scroll the place of a long sentence's map, so that a cell is in sight beside its words. */
     reveal: revealIn,
-    zoomRange: zoomRange(layout),
-    cellByKey(name, from) {
+    zoomRange: zoomRange(layout), // null where the cells are not to be enlarged
+    /** Where in the window the cell is that an arrow key leads to from another one, or at first (null). */
+    cellByKey(name: string, from: Cell | null) {
       const to = isLong && cellByKey(layout, name, from);
       if (!to) return null;
       revealIn(to.query, to.key);
@@ -259,12 +263,10 @@ function cellBox(canvas: HTMLCanvasElement, { across, count }: MapLayout, query:
   return new DOMRect(left + key * cellWidth, top + query * cellHeight, cellWidth, cellHeight);
 }
 
-function pointedCell(
-  canvas: HTMLCanvasElement,
-  shown: Shown,
-  layout: MapLayout,
-  { target, clientX, clientY }: Parameters<DrawnMap["cellAt"]>[0],
-) {
+type PlaceOfEvent = Pick<MouseEvent, "target" | "clientX" | "clientY">;
+
+function pointedCell(canvas: HTMLCanvasElement, shown: Shown, layout: MapLayout, event: PlaceOfEvent) {
+  const { target, clientX, clientY } = event;
   if (target !== canvas) return null;
   const first = cellBox(canvas, layout, 0, 0);
   const body = { across: layout.across, down: layout.count, cellWidth: first.width, cellHeight: first.height };

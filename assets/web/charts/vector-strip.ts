@@ -22,8 +22,9 @@ export type StripOptions = {
   largest?: number; // has the strongest colour
   mark?: number[]; // [from, to) of the cells that are outlined in every row
   fold?: number; // cells a line, of which a row then has several
-  choose?: (name: string, index: number) => void;
+  choose?: Choose;
 };
+type Choose = (name: string, index: number) => void;
 
 const ROW = 27; // px a row, 3 of them a gap
 const ROW_IN_A_ROOM = 19; // px: larger words beside rows that all fit on the screen
@@ -48,6 +49,8 @@ function describeStrips(label: string | undefined, rows: Row[]) {
   };
   return [label, ...rows.map(range)].filter(Boolean).join(" · ");
 }
+
+type Layout = ReturnType<typeof stripLayout>;
 
 function stripLayout(rows: Row[], width: number, { labels = [], fold = Infinity, largest }: StripOptions) {
   const size = 13 * typeScale();
@@ -90,7 +93,7 @@ export function vectorStrips(rows: Row[], { width, ...options }: StripOptions & 
   return picture;
 }
 
-function rowLabel({ label, side }: Row, y: number, { left, pitch, size }: ReturnType<typeof stripLayout>) {
+function rowLabel({ label, side }: Row, y: number, { left, pitch, size }: Layout) {
   if (!label) return [];
   const place = { x: left - 14, y: y + pitch / 2, "text-anchor": "end", style: `font-size: ${size}px` };
   const text = svg("text", { ...place, class: `label ${side ?? "plain"}` }, label);
@@ -100,7 +103,7 @@ function rowLabel({ label, side }: Row, y: number, { left, pitch, size }: Return
   return [text, svg("rect", { ...box, class: `outline ${side}` })];
 }
 
-function rowCells({ name, values, digits }: Row, y: number, layout: ReturnType<typeof stripLayout>) {
+function rowCells({ name, values, digits }: Row, y: number, layout: Layout) {
   const { left, across, cell, lines, pitch, gap, largest, hasNumbers } = layout;
   return Array.from(values).flatMap((value, i) => {
     const at = { x: left + (i % across) * cell, y: y + Math.floor(i / across) * pitch };
@@ -126,12 +129,7 @@ export function chooseCell(cell: Element) {
 }
 
 /** Clicking a cell chooses it; in a focused picture the arrow keys do. */
-function makeSelectable(
-  picture: SVGSVGElement,
-  choose: (name: string, index: number) => void,
-  rows: number,
-  { across, cell: size, left }: ReturnType<typeof stripLayout>,
-) {
+function makeSelectable(picture: SVGSVGElement, choose: Choose, rows: number, { across, cell: size, left }: Layout) {
   picture.classList.add("choosable");
   const cells = [...picture.querySelectorAll<SVGElement>(".cell")];
   const count = cells.length / rows;

@@ -127,25 +127,12 @@ function stepOfWord(run: Run, word: string) {
 
 export const likelihood = (run: Run) => run.steps.reduce((product, step) => product * step.probability, 1);
 
-export function attentionWeight(
-  kind: Kind,
-  layer: number,
-  head: number,
-  query: number,
-  key: number,
-  run: DrawnRun = state.run,
-) {
-  const { heads, queries, keys, values } = run.attention[kind];
-  return values[((layer * heads + head) * queries.length + query) * keys.length + key];
-}
-
 /** The weights of one head's row, or the mean of all heads of the layer (null). */
 export function attentionRow(kind: Kind, layer: number, head: number | null, query: number, run: DrawnRun = state.run) {
-  const { heads, keys } = run.attention[kind];
+  const { heads, queries, keys, values } = run.attention[kind];
   const asked = head === null ? [...Array(heads).keys()] : [head];
-  const weight = (key: number) => (sum: number, each: number) =>
-    sum + attentionWeight(kind, layer, each, query, key, run);
-  return keys.map((_, key) => asked.reduce(weight(key), 0) / asked.length);
+  const starts = asked.map((each) => ((layer * heads + each) * queries.length + query) * keys.length);
+  return keys.map((_, key) => starts.reduce((sum, start) => sum + values[start + key], 0) / asked.length);
 }
 
 function decodeBytes(base64: string) {

@@ -50,8 +50,8 @@ export const option =
 
 export const kindPicker = () => namedChoice(t("attention.which"), KINDS, "kind", (kind) => update({ kind }));
 
-/** Which layer, which head: `draw` after every change, with the maps of the kind that is shown. */
-export function headPicker(names = ["layer", "head"] as ("layer" | "head")[]) {
+/** `draw` after every change, with the maps of the kind that is shown. @param hasMean of a layer's heads, as a choice */
+export function headPicker(names = ["layer", "head"] as ("layer" | "head")[], hasMean = false) {
   const element = h("div", { class: "pickers" });
   const hasNewShape = changeDetector();
   let setters = [() => {}];
@@ -59,10 +59,14 @@ export function headPicker(names = ["layer", "head"] as ("layer" | "head")[]) {
     if (hasNewShape(layers, heads)) {
       element.replaceChildren();
       setters = names.map((name) => {
-        const options = numberedOptions({ layer: layers, head: heads }[name]);
-        const choice = segmented(t(name), options, (value) => update({ [name]: Number(value) }));
+        const count = { layer: layers, head: heads }[name];
+        const mean = hasMean && name === "head" ? [["mean", t("mean")] as [string, string]] : [];
+        const averaged = (value: string) => (mean.length ? { averaged: value === "mean" } : {});
+        const choice = segmented(t(name), [...mean, ...numberedOptions(count)], (value) =>
+          update({ ...averaged(value), ...(value === "mean" ? {} : { [name]: Number(value) }) }),
+        );
         element.append(h("span", { class: "pair" }, t(name), choice.element));
-        return () => choice.set(state[name]);
+        return () => choice.set(mean.length && state.averaged ? "mean" : Math.min(state[name], count - 1));
       });
     }
     for (const set of setters) set();
@@ -108,12 +112,17 @@ export const startButton = (id: string) =>
 /** Draw after every change of the state, and when the element comes into sight: what is hidden has no size. */
 export function drawInSight(element: Element, draw: () => unknown, signal: AbortSignal) {
   subscribe(element, draw);
-  onSight(element, () => state.run && draw(), signal);
+  onSight([element], () => state.run && draw(), signal);
 }
 
-export function onSight(element: Element, look: () => unknown, signal: AbortSignal) {
-  const observer = new IntersectionObserver(look);
-  observer.observe(element);
+export function onSight(
+  all: Iterable<Element>,
+  look: IntersectionObserverCallback,
+  signal: AbortSignal,
+  margin = "0px",
+) {
+  const observer = new IntersectionObserver(look, { rootMargin: margin });
+  for (const each of all) observer.observe(each);
   signal.addEventListener("abort", () => observer.disconnect());
 }
 

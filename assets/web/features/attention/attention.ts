@@ -1,10 +1,11 @@
 // Attention: every head of a layer small, one large; as heatmap, lines or table; or every head of every layer.
 
 import type { Kind, Run, State, View } from "../../api/types.ts";
-import { isLongDrawing, lineDrawing } from "../../charts/attention-lines.ts";
+import { isLongDrawing, type LineOptions, lineDrawing } from "../../charts/attention-lines.ts";
 import {
   cellOf,
   cellTips,
+  type DrawnMap,
   describeRow,
   heatmap,
   mapHeading,
@@ -15,7 +16,7 @@ import {
 } from "../../charts/attention-map.ts";
 import { headGrid } from "../../charts/head-grids.ts";
 import { pointInMaps } from "../../charts/map-canvas.ts";
-import { type DrawnMap, type Word, weightsOfWord } from "../../charts/map-parts.ts";
+import { type Word, weightsOfWord } from "../../charts/map-parts.ts";
 import { weightTable } from "../../charts/weight-table.ts";
 import { isPresenting } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
@@ -158,7 +159,7 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
   };
 }
 
-function picture(place: HTMLElement, options: Parameters<typeof lineDrawing>[1], open: Open): Drawn {
+function picture(place: HTMLElement, options: LineOptions, open: Open): Drawn {
   const { run, kind, layer, head, drawing } = state;
   const chosen = { run, kind, layer, head };
   if (drawing === "heatmap") {

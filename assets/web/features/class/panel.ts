@@ -3,21 +3,8 @@
 // leave its figure the screen.
 
 import type { ShownQuestion } from "#schema";
-import {
-  ask,
-  joinRoom,
-  lead,
-  leadRoom,
-  leaveRoom,
-  openRoom,
-  pendingQuestion,
-  reopenRoom,
-  revealedQuestions,
-  room,
-  secondsLeft,
-  storedRoom,
-  vote,
-} from "../../api/room.ts";
+import * as rooms from "../../api/room.ts";
+import { room } from "../../api/room.ts";
 import { schema } from "../../api/schema.ts";
 import type { Child, View } from "../../api/types.ts";
 import { forgetClass, isPresenting } from "../../state/address.ts";
@@ -96,21 +83,21 @@ function replaceChanged(place: Element, drawn: Element[]) {
 function enterFromAddress() {
   const code = new URLSearchParams(location.search).get("room");
   const secret = location.hash.slice(1);
-  const stored = storedRoom();
+  const stored = rooms.storedRoom();
   if (code && secret) {
-    leadRoom(code, secret);
+    rooms.leadRoom(code, secret);
     forgetClass();
-  } else if (code) joinRoom(code);
-  else if (stored?.code) leadRoom(stored.code, stored.secret);
+  } else if (code) rooms.joinRoom(code);
+  else if (stored?.code) rooms.leadRoom(stored.code, stored.secret);
 }
 
 async function startClass() {
-  if (room.role !== "teacher" || room.phase === "ended") await openRoom();
+  if (room.role !== "teacher" || room.phase === "ended") await rooms.openRoom();
   if (room.role === "teacher") showAddress();
 }
 
 function markPage() {
-  const pending = pendingQuestion();
+  const pending = rooms.pendingQuestion();
   const about = pending && parseAbout(pending.about);
   const isVeiled = about?.kind === "next" || about?.kind === "source";
   const question = currentQuestion();
@@ -193,7 +180,7 @@ function menu() {
   const items = [
     link(t("room.notes"), notes, { id: "room-notes" }),
     link(t("room.summary"), showSummary, { id: "room-summary" }),
-    link(t("room.end"), () => lead({ do: "end" }), { id: "room-end" }),
+    link(t("room.end"), () => rooms.lead({ do: "end" }), { id: "room-end" }),
   ];
   return popup("room-more", t("room.more"), items);
 }
@@ -206,7 +193,7 @@ function popup(id: string, title: string, items: Element[], more: Child = null) 
 }
 
 function askButtons() {
-  if (!state.run || pendingQuestion()) return null;
+  if (!state.run || rooms.pendingQuestion()) return null;
   const kinds: [string, () => Askable | null][] = [
     ["view", viewQuestion],
     ["next", nextWordQuestion],
@@ -229,7 +216,7 @@ function askClass(question: Askable | null) {
   if (!question) return;
   panel.right = question;
   panel.revealed = "";
-  ask(question.about, question.choices, panel.seconds || null);
+  rooms.ask(question.about, question.choices, panel.seconds || null);
 }
 
 const isAskedInView = (question: ShownQuestion) => isOfView(question) && !isNotesPage();
@@ -255,10 +242,10 @@ function voting(question: ShownQuestion): Child[] {
     h("b", { id: "room-answered", role: "status" }, t("room.answered", { answered, of })),
     clock(),
     h("span", { class: "hint" }, stands),
-    isOpen ? button("pill primary", t("room.close"), () => lead({ do: "close" }), { id: "room-close" }) : null,
+    isOpen ? button("pill primary", t("room.close"), () => rooms.lead({ do: "close" }), { id: "room-close" }) : null,
     button("pill", t("room.reveal"), () => reveal(question), { id: "room-reveal" }),
     question.round === 0
-      ? button("pill", t("room.again"), () => lead({ do: "vote_again" }), { id: "room-again" })
+      ? button("pill", t("room.again"), () => rooms.lead({ do: "vote_again" }), { id: "room-again" })
       : null,
   ];
 }
@@ -286,7 +273,7 @@ function reveal(question: ShownQuestion) {
     about?.kind === "next" ? nextWordQuestion(state.run, about.step) : null,
     about?.kind === "source" ? sourceWordQuestion() : null,
   ];
-  lead({ do: "reveal", right: made.find((each) => each?.about === question.about)?.right ?? null });
+  rooms.lead({ do: "reveal", right: made.find((each) => each?.about === question.about)?.right ?? null });
 }
 
 /** Keys of a presenter's remote: what is next, and v for another vote. */
@@ -298,11 +285,11 @@ function onKey(event: KeyboardEvent) {
 }
 
 function teacherKey(key: string) {
-  const pending = pendingQuestion();
+  const pending = rooms.pendingQuestion();
   if (["PageDown", "n"].includes(key)) {
     const question = viewQuestion();
-    const wasAsked = revealedQuestions().some(({ about }) => about === question?.about);
-    if (pending?.state === "open") lead({ do: "close" });
+    const wasAsked = rooms.revealedQuestions().some(({ about }) => about === question?.about);
+    if (pending?.state === "open") rooms.lead({ do: "close" });
     else if (pending) reveal(pending);
     else if (isQuestionComing())
       return true; // else a quick second press would skip it
@@ -311,18 +298,18 @@ function teacherKey(key: string) {
     return true;
   }
   if (key === "v" && pending?.round === 0) {
-    lead({ do: "vote_again" });
+    rooms.lead({ do: "vote_again" });
     return true;
   }
   return pending !== null && /^[1-9r]$/.test(key) && isOfView(pending); // would show the answer to the room
 }
 
 function studentKey(key: string) {
-  const pending = pendingQuestion();
+  const pending = rooms.pendingQuestion();
   const isAnswer = /^[1-9r]$/.test(key); // in the view, before the class has voted
   if (!pending) return isFollowing() && isAnswer;
   const choice = Number(key) - 1;
-  if (pending.state === "open" && choice in pending.choices) vote(choice);
+  if (pending.state === "open" && choice in pending.choices) rooms.vote(choice);
   return isAnswer;
 }
 
@@ -340,7 +327,7 @@ function studentPanel(): Child[] {
     button("pill toggle", text, () => setFollowing(!isFollowing()), attributes),
   ]);
   const coming = isFollowing() && viewQuestion();
-  const isAnswered = coming && revealedQuestions().some(({ about }) => about === coming.about);
+  const isAnswered = coming && rooms.revealedQuestions().some(({ about }) => about === coming.about);
   const wait = coming && !isAnswered ? h("p", { class: "hint" }, t("room.wait")) : null;
   return [head, message(), question ? studentQuestion(question) : wait];
 }
@@ -350,7 +337,7 @@ function studentQuestion(question: ShownQuestion) {
   const mine = question.mine[question.round] ?? null;
   const isOpen = question.state === "open";
   const choice = (name: string, i: number) =>
-    button("room-choice", [h("small", {}, formatNumber(i + 1)), " ", name], () => vote(i), {
+    button("room-choice", [h("small", {}, formatNumber(i + 1)), " ", name], () => rooms.vote(i), {
       "aria-pressed": mine === i,
       disabled: !isOpen,
       "data-place": `choice-${i}`,
@@ -369,7 +356,7 @@ function studentQuestion(question: ShownQuestion) {
 const clock = () => h("span", { class: "room-clock", role: "timer" }, clockText());
 
 function clockText() {
-  const left = secondsLeft();
+  const left = rooms.secondsLeft();
   return left === null ? "" : t("room.seconds", { seconds: left });
 }
 
@@ -386,12 +373,12 @@ function endedLine() {
   const wasLost = isTeacher && room.message !== null && schema.classes;
   const close = () => {
     if (!isTeacher) forgetClass();
-    leaveRoom();
+    rooms.leaveRoom();
   };
   return h("div", { class: "class-line" }, [
     h("p", { class: "message", role: "alert", id: "room-over" }, text),
-    wasLost ? button("pill primary", t("room.reopen"), reopenRoom, { id: "room-reopen" }) : null,
-    isTeacher && revealedQuestions().length
+    wasLost ? button("pill primary", t("room.reopen"), rooms.reopenRoom, { id: "room-reopen" }) : null,
+    isTeacher && rooms.revealedQuestions().length
       ? button("pill", t("room.summary"), showSummary, { id: "room-summary" })
       : null,
     button("pill", t("room.dismiss"), close, { id: "room-dismiss" }),

@@ -4,7 +4,7 @@ import { STAGES, type Stage, stageContent } from "../../charts/sublayer-stages.t
 import type { SublayerView } from "../../charts/sublayer-view.ts";
 import { t } from "../../state/i18n.ts";
 import { h, scrollToMiddle, setChildren } from "../../ui/dom.ts";
-import { button } from "../../ui/parts.ts";
+import { button, onSight } from "../../ui/parts.ts";
 
 const AHEAD = "400px 0px"; // of the screen: what is that near is drawn before it comes into view
 const READ = "-20% 0px -60% 0px"; // of the screen: where the stage is that the index marks
@@ -57,14 +57,16 @@ export function stageList(signal: AbortSignal) {
     empty(sections[stage], EXPECTED);
     sections[stage].addEventListener("focusin", () => draw(stage));
   }
-  watchStages(Object.values(sections), AHEAD, signal, (changes) => {
-    for (const { stage, isWithin } of changes) near[isWithin ? "add" : "delete"](stage);
+  const lookAhead = (changes: IntersectionObserverEntry[]) => {
+    for (const { target, isIntersecting } of changes) near[isIntersecting ? "add" : "delete"](stageOf(target));
     drawNear();
-  });
-  watchStages(Object.values(sections), READ, signal, (changes) => {
-    const reached = changes.find(({ isWithin }) => isWithin);
-    if (reached) index.mark(reached.stage);
-  });
+  };
+  const lookWhereOneReads = (changes: IntersectionObserverEntry[]) => {
+    const reached = changes.find(({ isIntersecting }) => isIntersecting);
+    if (reached) index.mark(stageOf(reached.target));
+  };
+  onSight(element.children, lookAhead, signal, AHEAD);
+  onSight(element.children, lookWhereOneReads, signal, READ);
   addEventListener("beforeprint", () => STAGES.forEach(draw), { signal });
   return { index: index.element, element, show, open };
 }
@@ -91,17 +93,4 @@ function stageIndex(open: (stage: Stage) => void) {
   };
 }
 
-function watchStages(
-  sections: Element[],
-  rootMargin: string,
-  signal: AbortSignal,
-  onChange: (changes: { stage: Stage; isWithin: boolean }[]) => void,
-) {
-  const changeOf = ({ target, isIntersecting }: IntersectionObserverEntry) => ({
-    stage: target.id.replace("stage-", "") as Stage,
-    isWithin: isIntersecting,
-  });
-  const observer = new IntersectionObserver((entries) => onChange(entries.map(changeOf)), { rootMargin });
-  for (const each of sections) observer.observe(each);
-  signal.addEventListener("abort", () => observer.disconnect());
-}
+const stageOf = (section: Element) => section.id.replace("stage-", "") as Stage;

@@ -3,8 +3,8 @@
 import type { Kind, Run, Side } from "../../api/types.ts";
 import { describedMap, describeLargestWeights, mapHeading } from "../../charts/attention-map.ts";
 import { areMany, keyName, orderKeys } from "../../charts/key-order.ts";
-import { thumbnail } from "../../charts/map-canvas.ts";
-import { fluidPicture, type Row, vectorStrips } from "../../charts/vector-strip.ts";
+import { type Shown, thumbnail } from "../../charts/map-canvas.ts";
+import { fluidPicture, type Row, type StripOptions, vectorStrips } from "../../charts/vector-strip.ts";
 import { isPresenting } from "../../state/address.ts";
 import { t } from "../../state/i18n.ts";
 import { fetchSublayer } from "../../state/server-cache.ts";
@@ -29,18 +29,8 @@ export function colourLegend(what: "strips" | Kind, run: Run) {
   return h("p", { class: `colours ${isStrips ? "strips" : "map"}` }, scale, masked);
 }
 
-/** @param explain called for a cell @param labels there is room for these, too */
-export const strips = (
-  view: LessonView,
-  rows: Row[],
-  label: string,
-  explain?: (i: number) => void,
-  labels: string[] = [],
-) =>
-  fluidPicture((width) => {
-    const choose = explain && ((_: string, i: number) => explain(i));
-    return vectorStrips(rows, { width, label, labels, choose });
-  }, view.signal);
+export const strips = (view: LessonView, rows: Row[], options: StripOptions) =>
+  fluidPicture((width) => vectorStrips(rows, { width, ...options }), view.signal);
 
 /** A part of the input, a row a token: of a long sentence those around the word in question, and a link to all. */
 export async function tokenStrips(view: LessonView, part: "embedding" | "input", label: string) {
@@ -50,10 +40,10 @@ export async function tokenStrips(view: LessonView, part: "embedding" | "input",
     side: "source",
     values: input[part][i],
   }));
-  if (!areMany(rows)) return strips(view, rows, label);
+  if (!areMany(rows)) return strips(view, rows, { label });
   const from = Math.max(0, Math.min(view.query - MAX_ROWS / 2, rows.length - MAX_ROWS));
-  const place = h("div", {}, strips(view, rows.slice(from, from + MAX_ROWS), label));
-  const open = () => setChildren(place, strips(view, rows, label));
+  const place = h("div", {}, strips(view, rows.slice(from, from + MAX_ROWS), { label }));
+  const open = () => setChildren(place, strips(view, rows, { label }));
   place.append(link(t("inside.show_more", { count: rows.length - MAX_ROWS }), open));
   return place;
 }
@@ -71,7 +61,7 @@ export async function queryAndKeys(view: LessonView, kind: Kind, layer: number, 
   }));
   const asks: Row = { label: data.queries[query], side: data.from, name: "q", values: data.at("q", head, query) };
   const labels = [asks, ...keys].map(({ label = "" }) => label);
-  const titled = (title: string, rows: Row[]) => [h("h4", {}, title), strips(view, rows, title, undefined, labels)];
+  const titled = (label: string, rows: Row[]) => [h("h4", {}, label), strips(view, rows, { label, labels })];
   return [
     titled(t("inside.query"), [asks]),
     titled(t("inside.keys"), keys),
@@ -86,9 +76,12 @@ export function tokenIds(side: Side, words: string[], ids: number[]) {
   return h("div", { class: "token-ids" }, h("h4", {}, t(`side.${side}`)), h("ol", {}, items));
 }
 
-export const map = (view: LessonView, kind: Kind, layer: number, head: number, query: number | null) => [
-  h("h4", {}, mapHeading(kind, layer, head)),
-  mapPicture(view, kind, layer, head, query),
+/** A map of the stop's run. */
+type Of = Omit<Shown, "run">;
+
+export const map = (view: LessonView, of: Of, query: number | null) => [
+  h("h4", {}, mapHeading(of.kind, of.layer, of.head)),
+  mapPicture(view, of, query),
 ];
 
 /** The maps of all heads of a layer of the encoder; the first, twice as wide and high, names the words of all. */
@@ -99,32 +92,27 @@ export function headMaps(view: LessonView) {
   const figures = Array.from({ length: heads }, (_, head) => {
     const draw = head > 0 || keys.length > MAX_NAMED ? wordlessMap : mapPicture;
     const size = { maxCell: MAX_CELL, rows: head > 0 ? rows : rows / 2 };
-    const picture = draw(view, "encoder", view.layer, head, null, size);
+    const picture = draw(view, { kind: "encoder", layer: view.layer, head }, null, size);
     return h("figure", { "data-head": head }, picture, h("small", {}, t("head_n", { head: head + 1 })));
   });
   return h("div", { class: "heads", style: `--columns: ${columns}` }, figures);
 }
 
-/** @param small px a cell of a small one, and the rows of them in front of a class */
-const mapPicture = (
-  { run, signal }: LessonView,
-  kind: Kind,
-  layer: number,
-  head: number,
-  query: number | null,
-  small: { maxCell: number; rows: number } | null = null,
-) =>
+/** Of a small map, px a cell, and the rows of them in front of a class. */
+type Small = { maxCell: number; rows: number };
+
+const mapPicture = ({ run, signal }: LessonView, of: Of, query: number | null, small?: Small) =>
   fluidPicture((width) => {
     const share = small ? ROWS_SHARE / small.rows : CLASS_SHARE;
     const maxHeight = innerHeight * (isPresenting() ? share : MAX_SHARE);
     const limits = small ? { maxCell: small.maxCell, isOnPaper: true } : {};
-    return describedMap({ run, kind, layer, head }, { width, maxHeight, ...limits }, query);
+    return describedMap({ run, ...of }, { width, maxHeight, ...limits }, query);
   }, signal);
 
 /** A map whose words would be too small to read. */
-const wordlessMap: typeof mapPicture = ({ run }, kind, layer, head, _query, small) => {
-  const label = describeLargestWeights({ run, kind, layer, head });
-  const picture = thumbnail(kind, layer, head, run);
+const wordlessMap: typeof mapPicture = ({ run }, of, _query, small) => {
+  const label = describeLargestWeights({ run, ...of });
+  const picture = thumbnail(of.kind, of.layer, of.head, run);
   // It is square.
   if (small && isPresenting()) picture.setAttribute("style", `max-width: ${(100 * ROWS_SHARE) / small.rows}vh`);
   return h("div", { class: "fluid", role: "img", "aria-label": label }, picture);

@@ -109,8 +109,7 @@ async function draw(parts: Parts, element: HTMLElement) {
   arithmetic.hidden = true;
   if (content) {
     drawStop(parts, content);
-    if (content.quiz.choices.length) drawQuestion(parts, content);
-    else drawUnasked(parts, content);
+    drawQuestion(parts, content);
   } else {
     isNew.forget();
     offerQuestion("stop", null);
@@ -130,12 +129,6 @@ function drawStop({ stop, headline, text, figure }: Parts, content: Content) {
   const more = content.text("more");
   setChildren(text, h("p", {}, content.text("text")), more && h("p", {}, more));
   setChildren(figure, content.asked);
-}
-
-function drawUnasked(parts: Parts, content: Content) {
-  drawFigure(parts, content, true);
-  parts.question.replaceChildren();
-  offerQuestion("stop", null);
 }
 
 async function fetchContent(name: StopName, view: LessonView) {
@@ -186,7 +179,8 @@ function drawQuestion(parts: Parts, content: Content) {
     answer.draw(asked.lastGuess(), isSolved, isAlone);
     if (isSolved) question.dataset.right = String(right);
   };
-  setChildren(question, isAlone ? null : [h("div", { class: "asking" }, asked.elements), asked.votes], answer.element);
+  const telling = choices.length ? answer.element : null;
+  setChildren(question, isAlone ? null : [h("div", { class: "asking" }, asked.elements), asked.votes], telling);
   delete question.dataset.right;
   drawAnswer();
   if (isAlone) return offerQuestion("stop", null);

@@ -2,15 +2,7 @@
 
 import type { DecodingSymptom, MistakeCode, MistakeRequest, Symptom } from "#schema";
 import { api, NO_ANSWER, reasonOf } from "../../api/client.ts";
-import {
-  isGoingOn,
-  isTrainingMistake,
-  mistakeTraining,
-  showRecording,
-  stepsDone,
-  stopMistake,
-  trainMistake,
-} from "../../api/mistake-training.ts";
+import * as trainings from "../../api/mistake-training.ts";
 import { EXERCISES, offeredCauses, opening } from "../../api/schema.ts";
 import { readSession, writeSession } from "../../api/session.ts";
 import type { Child, View } from "../../api/types.ts";
@@ -144,7 +136,7 @@ function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }:
   function draw() {
     if (!training) return fetchSymptom();
     training.draw();
-    const found = mistakeTraining(name).symptom;
+    const found = trainings.mistakeTraining(name).symptom;
     if (found && found !== shown) show(found);
   }
   function show(found: Symptom | null, children: Child[] = found ? describeSymptom(name, found) : []) {
@@ -228,17 +220,17 @@ function trainingPanel({ name, seconds }: MistakeCode, isSolved: () => boolean, 
   const status = h("p", { class: "hint", role: "status" });
   const bar = h("progress", { max: 1 });
   const left = h("span", { class: "left" });
-  const start = button("go", "", () => isTrainingMistake() || trainMistake(name));
-  const recorded = button("pill", t("mistakes.live.recorded"), () => showRecording(name));
-  const stop = button("pill", t("mistakes.live.stop"), stopMistake);
+  const start = button("go", "", () => trainings.isTrainingMistake() || trainings.trainMistake(name));
+  const recorded = button("pill", t("mistakes.live.recorded"), () => trainings.showRecording(name));
+  const stop = button("pill", t("mistakes.live.stop"), trainings.stopMistake);
   const going = h("div", { class: "going" }, bar, left, stop);
   return {
     content: [about, h("p", { class: "controls" }, start, recorded), status, going, losses.element],
     draw() {
-      const training = mistakeTraining(name);
+      const training = trainings.mistakeTraining(name);
       const { phase } = training;
-      const isOn = isGoingOn(training);
-      const isAnother = !isOn && isTrainingMistake(); // one after the other
+      const isOn = trainings.isGoingOn(training);
+      const isAnother = !isOn && trainings.isTrainingMistake(); // one after the other
       about.hidden = phase !== "idle";
       start.textContent = t(phase === "failed" || phase === "stopped" ? "mistakes.live.again" : "mistakes.live.start");
       start.hidden = isOn || phase === "shown";
@@ -246,7 +238,7 @@ function trainingPanel({ name, seconds }: MistakeCode, isSolved: () => boolean, 
       recorded.hidden = isOn || phase === "shown" || phase === "recorded";
       setContent(status, isAnother ? t("mistakes.live.other") : trainingStatus(training));
       going.hidden = !isOn;
-      bar.value = training.wrong.length ? stepsDone(training) / (models * training.steps) : 0;
+      bar.value = training.wrong.length ? trainings.stepsDone(training) / (models * training.steps) : 0;
       setContent(left, isOn ? describeProgress(training, models, seconds ?? 0) : null);
       const areKnown = isSolved() && name !== TESTED_TWICE;
       const [wrong, right] = areKnown ? ["mistakes.wrong", "mistakes.right"] : ["mistakes.this", "mistakes.other"];
@@ -255,7 +247,7 @@ function trainingPanel({ name, seconds }: MistakeCode, isSolved: () => boolean, 
   };
 }
 
-function trainingStatus({ phase, message, joined }: ReturnType<typeof mistakeTraining>) {
+function trainingStatus({ phase, message, joined }: ReturnType<typeof trainings.mistakeTraining>) {
   if (phase === "failed") return message ? formatMessage(message) : t("mistakes.failed");
   if (phase === "stopped") return t("mistakes.live.stopped");
   if (phase === "recorded") return t("mistakes.live.is_recorded");
@@ -263,10 +255,10 @@ function trainingStatus({ phase, message, joined }: ReturnType<typeof mistakeTra
 }
 
 /** Which step it is, and how long it takes yet: by the last seconds, before them as long as the recorded run took. */
-function describeProgress(training: ReturnType<typeof mistakeTraining>, models: number, seconds: number) {
+function describeProgress(training: ReturnType<typeof trainings.mistakeTraining>, models: number, seconds: number) {
   const { phase, steps, wrong, right, speed } = training;
   if (phase === "waiting") return describeWaiting(training);
-  const missing = models * steps - stepsDone(training);
+  const missing = models * steps - trainings.stepsDone(training);
   if (!wrong.length) return t("mistakes.live.starting", { time: formatDuration(seconds) });
   if (!missing) return t("mistakes.live.testing");
   const time = formatDuration(speed ? missing / speed : (seconds * missing) / (models * steps));

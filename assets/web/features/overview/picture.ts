@@ -44,10 +44,14 @@ type Reactions = {
   goTo: (step: number) => void;
 };
 
+/** What is drawn: the run, where everything stands, and the names of the kinds of attention. */
+type Drawing = { run: Run; layout: Layout; captions: Record<Kind, string> };
+
 export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }: Reactions) {
   const { encoder, decoder } = run.attention;
   const captions = captionsOf(run);
   const layout = layoutOf(run, captions, frame);
+  const drawing = { run, layout, captions };
   const { width, height } = layout;
   const name = t("overview.picture", { encoder: encoder.layers, decoder: decoder.layers, heads: encoder.heads });
   const box = { viewBox: `0 0 ${width} ${height}`, width, height };
@@ -59,10 +63,8 @@ export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }
     paid: svg("path", { class: "paid" }),
     back: returnPath(layout),
   };
-  const chips = {
-    source: tokenChips("source", run, layout, follow),
-    target: tokenChips("target", run, layout, follow),
-  };
+  const chipsOf = (side: Side) => tokenChips(side, run, layout, follow);
+  const chips = { source: chipsOf("source"), target: chipsOf("target") };
   for (const [at, chip] of chips.target.entries()) onPress(chip, () => goTo(at));
   const output = drawOutput(layout, run);
   picture.append(
@@ -70,7 +72,7 @@ export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }
     marks.lane,
     ...connections(layout, run),
     marks.back,
-    ...SIDES.flatMap((side) => drawColumn(STACK_OF[side], run, layout, captions, chips[side], unfold)),
+    ...SIDES.flatMap((side) => drawColumn(STACK_OF[side], drawing, chips[side], unfold)),
     marks.paid,
     control({ what: "memory" }, layout.memory, run, t("overview.memory_short"), layout.type, layout.name),
     output.element,
@@ -138,15 +140,9 @@ function paintedMaps(layout: Layout, run: Run) {
 }
 
 const grown = ({ x, y, width, height }: Box, by: number) => ({
-  x: x - by,
-  y: y - by,
-  width: width + 2 * by,
-  height: height + 2 * by,
+  ...{ x: x - by, y: y - by },
+  ...{ width: width + 2 * by, height: height + 2 * by },
 });
-
-const setBox = (element: Element, box: Box) => {
-  for (const [name, value] of Object.entries(box)) element.setAttribute(name, String(value));
-};
 
 const rect = (x: number, y: number, width: number, height: number) => `M${x} ${y}h${width}v${height}h${-width}z`;
 
@@ -180,14 +176,8 @@ function onPress(element: SVGElement, act: () => void) {
   });
 }
 
-function drawColumn(
-  stack: Stack,
-  run: Run,
-  layout: Layout,
-  captions: Record<Kind, string>,
-  chips: SVGElement[],
-  unfold: (stack: Stack, from: number, to: number) => void,
-) {
+function drawColumn(stack: Stack, drawing: Drawing, chips: SVGElement[], unfold: Reactions["unfold"]) {
+  const { run, layout } = drawing;
   const { type } = layout;
   const { title, input, layers, folds } = layout[stack];
   const isBare = !run.model.positions || findChange({ do: "positions", stack, how: "removed" }, run.changes);
@@ -196,7 +186,7 @@ function drawColumn(
     label(title, 14 * type, t(`overview.${stack}`), "stack-name"),
     svg("g", { role: "group", "aria-label": t(`overview.tokens.${stack}`) }, chips),
     control({ what: "positions", stack }, input, run, name, type, layout.name),
-    ...layers.map((layer) => drawLayer(stack, layer, run, captions, layout)),
+    ...layers.map((layer) => drawLayer(stack, layer, drawing)),
     ...folds.map((fold) => foldButton(stack, fold, () => unfold(stack, fold.from, fold.to), type)),
   ];
 }
@@ -211,14 +201,8 @@ function tokenChips(side: Side, run: Run, layout: Layout, follow: (token: Token 
   });
 }
 
-/** @param sizes `name`: px of a name */
-function drawLayer(
-  stack: Stack,
-  { layer, box, label: side, attention, feedForward }: Layer,
-  run: Run,
-  captions: Record<Kind, string>,
-  { type, name: px }: { type: number; name: number },
-) {
+function drawLayer(stack: Stack, drawn: Layer, { run, layout: { type, name: px }, captions }: Drawing) {
+  const { layer, box, label: side, attention, feedForward } = drawn;
   const number = control({ what: "layer", stack, layer }, side, run, String(layer + 1), type, 14 * type);
   const sublayers = attention.flatMap((each) => {
     const { kind, heads, caption } = each;
@@ -384,12 +368,9 @@ function wordOut({ word, type }: Layout["output"], run: Run) {
 
 // ---- what a step and a token change ----
 
-function drawMarks(
-  marks: ReturnType<typeof rowMarks> & Record<"lane" | "ring" | "paid" | "back", SVGElement>,
-  layout: Layout,
-  run: Run,
-  { step, token, row, top }: Shown,
-) {
+type Marks = ReturnType<typeof rowMarks> & Record<"lane" | "ring" | "paid" | "back", SVGElement>;
+
+function drawMarks(marks: Marks, layout: Layout, run: Run, { step, token, row, top }: Shown) {
   marks.draw(run, step, token);
   marks.paid.setAttribute("d", paidBars(layout, row));
   const followed = token ?? { side: "target" as Side, at: step };
@@ -397,7 +378,7 @@ function drawMarks(
   marks.lane.setAttribute("d", lanePath(layout, followed, tokensOf(run, followed.side).length));
   const box = headBox(layout, "cross", top.layer, top.head);
   marks.ring.setAttribute("visibility", box && top.weight > 0 ? "visible" : "hidden");
-  if (box) setBox(marks.ring, grown(box, 2));
+  for (const [name, px] of Object.entries(box ? grown(box, 2) : {})) marks.ring.setAttribute(name, String(px));
   marks.back.setAttribute("visibility", step + 1 < run.steps.length ? "visible" : "hidden");
 }
 

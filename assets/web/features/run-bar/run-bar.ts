@@ -35,12 +35,8 @@ export function mount({ element, signal }: View) {
     askSentence(box.value);
     fold(true);
   };
-  const ask = h(
-    "form",
-    { id: "ask", onsubmit: translate },
-    h("div", { id: "sentence" }, box),
-    h("button", { id: "translate" }, t("sentence.translate")),
-  );
+  const send = h("button", { id: "translate" }, t("sentence.translate"));
+  const ask = h("form", { id: "ask", onsubmit: translate }, h("div", { id: "sentence" }, box), send);
   const special = ["S", "E"].map((token) => h("span", {}, t(`legend.${token}`)));
   parts.legend.append(...special, parts.padding);
   const tokens = h("p", {}, parts.source, h("span", { class: "arrow" }, "→"), " ", parts.target);

@@ -67,12 +67,11 @@ export function problems(): Problem[] {
 
 export const messageOf = (name: string) => problems().find(({ field }) => field === name)?.message;
 
-/** The defaults, and over them what a reload finds and still exists. Returns whether that was not done before. */
+/** The defaults, and over them what a reload finds. Returns whether that was not done before. */
 export function restoreChoices() {
   if (chosen.settings.toy) return false;
   const { toy, classroom, own } = defaults;
-  Object.assign(chosen, overlay({ ...chosen, settings: { toy, classroom, own } }, readSession(SESSION_KEY)));
-  if (!CORPORA.includes(chosen.corpus)) chosen.corpus = "toy";
+  Object.assign(chosen, { settings: structuredClone({ toy, classroom, own }) }, readSession(SESSION_KEY));
   const [navigation] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
   if (navigation?.type !== "reload") chosen.corpus = corpusOfPage();
   saveOnLeave(SESSION_KEY, () => chosen);
@@ -85,8 +84,3 @@ function corpusOfPage() {
   const { corpus } = (models()[checkpoint] ?? {}) as Partial<OwnModel>;
   return CORPORA.find((name) => name === (corpus ?? checkpoint)) ?? "toy";
 }
-
-const overlay = (usual: any, found: any): any => {
-  if (usual === null || typeof usual !== "object") return typeof found === typeof usual ? found : usual;
-  return Object.fromEntries(Object.entries(usual).map(([name, value]) => [name, overlay(value, found?.[name])]));
-};

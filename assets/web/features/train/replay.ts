@@ -12,6 +12,7 @@ import type { Kind } from "../../api/types.ts";
 import {
   cellOf,
   cellTips,
+  type DrawnMap,
   describeRow,
   heatmap,
   heatmapHeight,
@@ -20,7 +21,6 @@ import {
 } from "../../charts/attention-map.ts";
 import { headGrid } from "../../charts/head-grids.ts";
 import { sparkline, topLoss } from "../../charts/line-chart.ts";
-import type { DrawnMap } from "../../charts/map-parts.ts";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { argmax, attentionRow, KINDS, SIDES } from "../../state/state.ts";
 import {

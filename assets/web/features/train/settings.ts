@@ -80,11 +80,9 @@ export function trainSettings(changed: () => void) {
   };
 }
 
-function settingGroup(
-  { name, part, fields, more }: Group,
-  head: Element | null,
-  change: (field: string, value: Value) => void,
-) {
+type Change = (field: string, value: Value) => void;
+
+function settingGroup({ name, part, fields, more }: Group, head: Element | null, change: Change) {
   const rowsOf = (list: Record<string, Field>) =>
     Object.entries(list).map(([field, make]) => settingRow(field, make, (value) => change(field, value)));
   const [shown, folded] = [rowsOf(fields), rowsOf(more)];
@@ -115,14 +113,8 @@ export function settingRow(name: string, make: Field, change: (value: any) => vo
   const problem = h("p", { class: "problem", id: `${id}-problem`, hidden: true });
   const title = h(input ? "label" : "span", { class: "name", for: input && id }, label);
   const about = h("p", { class: "about", id: `${id}-about` }, t(`train.set.${name}.about`));
-  const element = h(
-    "div",
-    { class: "setting", title: about.textContent, "data-field": name },
-    title,
-    control.element,
-    about,
-    problem,
-  );
+  const attributes = { class: "setting", title: about.textContent, "data-field": name };
+  const element = h("div", attributes, title, control.element, about, problem);
   return {
     name,
     element,

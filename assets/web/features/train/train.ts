@@ -141,7 +141,7 @@ function planner(element: HTMLElement, draw: () => void, signal: AbortSignal) {
     if (!isAnswered) askIn(RETRY_MS);
     draw();
   }
-  onSight(element, ask, signal);
+  onSight([element], ask, signal);
   signal.addEventListener("abort", () => clearTimeout(timer));
   return { ask, askSoon: () => askIn(PAUSE_MS) };
 }

@@ -10,18 +10,9 @@ import { formatPercent, hasText, joinSentences, nodes, t } from "../../state/i18
 import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { explainLikelihood } from "../../ui/describe.ts";
-import {
-  type Attributes,
-  h,
-  numberedOptions,
-  replaceKeepingFocus,
-  scrollBox,
-  scrollToMiddle,
-  segmented,
-  word,
-} from "../../ui/dom.ts";
+import { type Attributes, h, replaceKeepingFocus, scrollBox, scrollToMiddle, segmented, word } from "../../ui/dom.ts";
 import { pictureFrame, savable } from "../../ui/export.ts";
-import { button, changeDetector, link } from "../../ui/parts.ts";
+import { button, changeDetector, headPicker, link } from "../../ui/parts.ts";
 import { pieceSearch } from "./piece-search.ts";
 
 type Parts = ReturnType<typeof build>;
@@ -38,7 +29,7 @@ export function mount({ element, signal }: View) {
   const { say, cards, heading, bars, more, pickers, ablated, explained, candidates, loop, limits } = parts;
   const file = (what: string) => () => `step-${state.step + 1}-${what}`;
   const frame = pictureFrame(bars, file("looks"), scrollBox(bars));
-  const steps = [h("h2", {}, t("translate.output")), cards, heading, frame, more, pickers, ablated, explained];
+  const steps = [h("h2", {}, t("translate.output")), cards, heading, frame, more, pickers.element, ablated, explained];
   const next = [h("h2", {}, t("translate.candidates")), pieces, candidates, search.element, loop, limits];
   const columns = [
     h("section", { class: "card said" }, steps),
@@ -59,7 +50,7 @@ const build = (signal: AbortSignal) => ({
   bars: h("ol", { class: "bars" }),
   more: link("", () => {}, { hidden: true }),
   areAllShown: false, // of many source words
-  pickers: h("div", { class: "pickers" }),
+  pickers: headPicker(["layer", "head"], true),
   ablated: h("p", { class: "hint", hidden: true }, t("ablation.shown")),
   explained: h("p", { class: "hint" }),
   pieces: h("div", { class: "controls", hidden: true }),
@@ -69,9 +60,7 @@ const build = (signal: AbortSignal) => ({
   search: pieceSearch(forceWord, signal),
   loop: h("p", { class: "hint" }),
   limits: h("p", { class: "hint" }),
-  hasNewShape: changeDetector(),
   hasNewRun: changeDetector(),
-  setPickers: (_layer: number) => {},
 });
 
 function draw(parts: Parts) {
@@ -79,8 +68,7 @@ function draw(parts: Parts) {
   const { cross } = run.attention;
   const layer = Math.min(state.layer, cross.layers - 1);
   const isMean = averaged && cross.heads > 1;
-  if (parts.hasNewShape(cross.layers, cross.heads)) buildPickers(parts);
-  parts.setPickers(layer);
+  parts.pickers.draw(cross);
   if (parts.hasNewRun(run)) drawRun(parts);
   for (const [i, card] of [...parts.cards.children].entries()) {
     card.className = i > step ? "future" : i === step ? "now" : "";
@@ -94,20 +82,6 @@ function draw(parts: Parts) {
   drawBars(parts, shown);
   drawCandidates(parts);
   parts.say.replaceChildren(...describeStep(shown));
-}
-
-function buildPickers(parts: Parts) {
-  const { layers, heads } = state.run.attention.cross;
-  const layer = segmented(t("layer"), numberedOptions(layers), (value) => update({ layer: Number(value) }));
-  const head = segmented(t("head"), [["mean", t("mean")], ...numberedOptions(heads)], (value) =>
-    update(value === "mean" ? { averaged: true } : { averaged: false, head: Number(value) }),
-  );
-  const pair = (name: string, control: Child) => h("span", { class: "pair" }, name, control);
-  parts.pickers.replaceChildren(pair(t("layer"), layer.element), pair(t("head"), head.element));
-  parts.setPickers = (shown) => {
-    layer.set(shown);
-    head.set(state.averaged ? "mean" : state.head);
-  };
 }
 
 function drawRun({ cards, explained, loop, limits }: Parts) {

@@ -5,6 +5,7 @@ import { models } from "../../api/models.ts";
 import type { Change, Child, DrawnRun, Run, View } from "../../api/types.ts";
 import {
   cellTips,
+  type DrawnMap,
   heatmap,
   largestCell,
   mapDifference,
@@ -14,7 +15,6 @@ import {
   zoomControl,
   zoomToRead,
 } from "../../charts/attention-map.ts";
-import type { DrawnMap } from "../../charts/map-parts.ts";
 import { changes, editMask, findChange, isAblated, requestChanges } from "../../state/changes.ts";
 import { openRun } from "../../state/experiments.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
@@ -108,14 +108,9 @@ function build({ element, signal }: View, redraw: () => void) {
   const pickers = h("div", { class: "controls" }, kind.element, picker.element, zoom.element);
   const map = [choice.element, heading, column, ablated, most, pickers, h("p", { class: "hint" }, t("whatif.cells"))];
   const card = (...children: Child[]) => h("section", { class: "card" }, children);
-  element.replaceChildren(
-    h(
-      "div",
-      { class: "columns whatif" },
-      h("div", {}, card(starters), card(controls.element)),
-      h("div", { class: "result" }, say, card(h("h2", {}, t("whatif.steps")), steps), card(map)),
-    ),
-  );
+  const tried = h("div", {}, card(starters), card(controls.element));
+  const result = h("div", { class: "result" }, say, card(h("h2", {}, t("whatif.steps")), steps), card(map));
+  element.replaceChildren(h("div", { class: "columns whatif" }, tried, result));
   const parts = {
     ...{ element, say, steps, starters, kind, picker, zoom, heading, most, choice, place, column, ablated, controls },
     isNew: changeDetector(),

@@ -12,7 +12,7 @@ export const cross: Stop = {
     [1, run.model.heads, run.output.length, run.source.length],
   ],
   evidence: (view) => queryAndKeys(view, "cross", view.decoderLayer, highestCrossStep(view)),
-  draw: (view) => map(view, "cross", view.decoderLayer, view.head, highestCrossStep(view)),
+  draw: (view) => map(view, { kind: "cross", layer: view.decoderLayer, head: view.head }, highestCrossStep(view)),
   ask(view) {
     const { run, decoderLayer: layer, head } = view;
     const step = highestCrossStep(view);

@@ -27,14 +27,14 @@ export const positions: Stop = {
       values: vectors[i],
       digits: i < 2 || digits === null ? digits : 2,
     }));
-    const explain = (i: number) => {
+    const choose = (_: string, i: number) => {
       const [a, b, result] = vectors.map((values) => values[i]);
       const shown = sum(a, b, result);
       const addend = shown.terms[1].startsWith("−") ? `(${shown.terms[1]})` : shown.terms[1];
       const line = [`${shown.terms[0]} + ${addend} = `, h("b", { class: "result" }, shown.result)];
       view.showArithmetic(t("cell.input", { n: i + 1 }), [h("p", { class: "arithmetic" }, line)]);
     };
-    return strips(view, rows, t("lesson.positions.sum"), explain);
+    return strips(view, rows, { label: t("lesson.positions.sum"), choose });
   },
   async answer(view) {
     if (!view.run.model.positions) return null;
@@ -43,7 +43,7 @@ export const positions: Stop = {
     const rows = positions.map((values, i) => ({ label: t("lesson.positions.pattern", { n: i }), values }));
     const title = t("lesson.positions.patterns");
     const shown = rows.filter((_, i) => compared.has(i)); // a short sentence may not have the last
-    return [h("h4", {}, title), strips(view, shown, title)];
+    return [h("h4", {}, title), strips(view, shown, { label: title })];
   },
   async ask({ run, places: usual }) {
     if (!run.model.positions) {

@@ -1,6 +1,6 @@
 import { t } from "../../../state/i18n.ts";
-import { h } from "../../../ui/dom.ts";
 import { dot, fixed, norm } from "../../../ui/numbers.ts";
+import { hint } from "../../../ui/parts.ts";
 import { strips } from "../figures.ts";
 import { encoderHead, type LessonView, namedQuiz, type Stop } from "../stop.ts";
 
@@ -14,10 +14,8 @@ export const residual: Stop = {
   async evidence(view) {
     const addends = Object.entries(await streamAndChange(view));
     const rows = addends.map(([name, values]) => ({ label: t(`inside.row.${name}`), values }));
-    return [
-      strips(view, rows, t("lesson.residual.figure", view.places)),
-      h("p", { class: "hint" }, t("lesson.evidence.residual")),
-    ];
+    const label = t("lesson.residual.figure", view.places);
+    return [strips(view, rows, { label }), hint(t("lesson.evidence.residual"))];
   },
   async ask(view) {
     const { residual, output } = await streamAndChange(view);

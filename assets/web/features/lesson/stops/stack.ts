@@ -23,7 +23,7 @@ export const stack: Stop = {
     const vectors = await wordInEveryLayer(view);
     const label = (layer: number) => (layer ? t("layer_n", { layer }) : t("lesson.stack.input"));
     const rows = vectors.map((values, layer) => ({ label: label(layer), values }));
-    return strips(view, rows, t("lesson.stack.figure", { word: view.run.source[view.query] }));
+    return strips(view, rows, { label: t("lesson.stack.figure", { word: view.run.source[view.query] }) });
   },
   async ask(view) {
     const { run, query } = view;
