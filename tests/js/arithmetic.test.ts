@@ -6,7 +6,7 @@ import { beforeEach, test } from "node:test";
 import { cellExplainer } from "../../assets/web/charts/arithmetic.ts";
 import { chooseLanguage } from "../../assets/web/state/i18n.ts";
 
-export type SublayerView = import("../../assets/web/charts/sublayer-view.ts").SublayerView;
+export type SublayerView = import("../../assets/web/charts/sublayer-stages.ts").SublayerView;
 
 /** Elements hold nothing, and every text is its key: only headings are looked at. */
 const createElement = () => ({ setAttribute() {}, append() {} });

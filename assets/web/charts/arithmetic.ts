@@ -14,7 +14,7 @@ import {
   residualIsDropped,
   type SublayerView,
   temperatureIn,
-} from "./sublayer-view.ts";
+} from "./sublayer-stages.ts";
 
 /** `show` gets how the number of the latest asked cell came about; some rows have a token's number: "k:3". */
 export function cellExplainer(show: (title: string, body: Child[]) => void) {

@@ -106,10 +106,15 @@ export function rowLabel(
   return group;
 }
 
-/** A word that leaves a long sentence's map its room. */
-export function shortened(token: string) {
-  const letters = [...token];
-  return letters.length > MAX_LETTERS ? `${letters.slice(0, MAX_LETTERS - 1).join("")}…` : token;
+/** The beginning of a text, by default of a word that leaves a long sentence's map its room. */
+export function shortened(text: string, most = MAX_LETTERS) {
+  const letters = [...text];
+  return letters.length > most
+    ? `${letters
+        .slice(0, most - 1)
+        .join("")
+        .trimEnd()}…`
+    : text;
 }
 
 /** Which labels have room, px `pitch` apart where they need `least`: `first` in its order, and others evenly. */

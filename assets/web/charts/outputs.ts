@@ -13,6 +13,12 @@ function comparisonHead() {
   return h("thead", {}, row(["teacher", "free"], 2), row(["reads", "says", "reads", "says"], 1));
 }
 
+/** A word of the output, which can be forced. */
+export function forceButton(token: string, choose: () => void) {
+  const attributes = { title: t("translate.force"), "aria-label": t("translate.force_word", { word: token }) };
+  return button(null, word(token, "target"), choose, attributes);
+}
+
 /** Both ways beside each other, a step a row; `isGraded` marks what is wrong and counts what is right. */
 export function comparisonTable({ teacher, free, right, of, mistake: forcedAt }: TeacherForcing, isGraded = true) {
   const rows = Array.from({ length: Math.max(teacher.length, free.length) }, (_, i) => {
@@ -49,9 +55,7 @@ function stepCells(step: ForcedRow | undefined, other: ForcedRow | null, isForce
 export const MAX_CANDIDATES = 8;
 
 export function candidate({ token, probability }: Candidate, isOutput: boolean, choose?: () => void) {
-  const attributes = { title: t("translate.force"), "aria-label": t("translate.force_word", { word: token }) };
-  const name = word(token, "target");
   const item = { class: isOutput ? "chosen" : "", data: { probability } };
   const bar = [h("i", { style: `--share: ${probability}` }), h("small", {}, formatPercent(probability))];
-  return h("li", item, choose ? button(null, name, choose, attributes) : name, bar);
+  return h("li", item, choose ? forceButton(token, choose) : word(token, "target"), bar);
 }

@@ -5,6 +5,7 @@ import { isPresenting } from "../state/address.ts";
 import { t } from "../state/i18n.ts";
 import { h, isSpecial, svg, textWidth, typeScale } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
+import { onResize } from "../ui/parts.ts";
 import { MIN_TAP } from "./attention-map.ts";
 import { contrastClass } from "./map-parts.ts";
 
@@ -170,12 +171,12 @@ function makeSelectable(picture: SVGSVGElement, choose: Choose, rows: number, { 
 export function fluidPicture(draw: (width: number) => Element, signal?: AbortSignal, width: number = 0) {
   const place = h("div", { class: "fluid" }, width ? draw(width) : null);
   let drawn = width;
-  const observer = new ResizeObserver(([{ contentRect }]) => {
+  const redraw = ([{ contentRect }]: ResizeObserverEntry[]) => {
     if (!contentRect.width || Math.abs(contentRect.width - drawn) < 1) return;
     drawn = contentRect.width;
     place.replaceChildren(draw(drawn));
-  });
-  observer.observe(place);
+  };
+  onResize(place, redraw, signal);
   place.addEventListener("zoom", (event) => {
     const { width, at } = (event as CustomEvent<{ width: number; at: number }>).detail;
     event.preventDefault();
@@ -183,6 +184,5 @@ export function fluidPicture(draw: (width: number) => Element, signal?: AbortSig
     place.replaceChildren(draw(width));
     place.scrollLeft = at - place.clientWidth / 2;
   });
-  signal?.addEventListener("abort", () => observer.disconnect());
   return place;
 }

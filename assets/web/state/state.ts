@@ -172,15 +172,6 @@ const MIN_ALIGNED_WORDS = 5; // over this many words at least: of many heads, on
 export const hasEnoughGold = (run: DrawnRun) =>
   (run.reference?.gold?.sure.filter((keys) => keys.length).length ?? 0) >= MIN_ALIGNED_WORDS;
 
-/** The step at which the head that is looked at has its highest cross-attention weight. */
-export function sharpestStep() {
-  const { run, layer, head } = state;
-  const { heads, queries, keys, values } = run.attention.cross;
-  const size = queries.length * keys.length;
-  const start = (layer * heads + head) * size;
-  return Math.floor(argmax(values.slice(start, start + size)) / keys.length);
-}
-
 /** The head that aligns best, if one does, else the one with the highest weight; at the first step. */
 function openingPlace(run: Run) {
   const { heads, queries, keys, values } = run.attention.cross;

@@ -130,10 +130,10 @@ export function onSight(
 export const isOpen = (element: HTMLElement) =>
   element.isConnected && !element.closest(".tab-panel:not(.open), .closed, [hidden]");
 
-export function onResize(element: Element, draw: ResizeObserverCallback, signal: AbortSignal) {
+export function onResize(element: Element, draw: ResizeObserverCallback, signal?: AbortSignal) {
   const observer = new ResizeObserver(draw);
   observer.observe(element);
-  signal.addEventListener("abort", () => observer.disconnect());
+  signal?.addEventListener("abort", () => observer.disconnect());
 }
 
 export function closeOutside(place: Element, signal: AbortSignal) {

@@ -66,10 +66,7 @@ function restoreTheme() {
 }
 
 function themeButton() {
-  const toggle = () => {
-    const isDark = document.body.classList.toggle("dark");
-    writePreference(THEME_KEY, isDark ? "dark" : "light");
-  };
+  const toggle = () => writePreference(THEME_KEY, document.body.classList.toggle("dark") ? "dark" : "light");
   return button("entry", t("header.theme"), toggle, { id: "theme" });
 }
 
@@ -77,7 +74,7 @@ function menu(signal: AbortSignal) {
   const element = h("details", { class: "pill", id: "menu" }, h("summary", {}, t("header.menu")));
   const paper = h("a", { href: PAPER, target: "_blank", rel: "noopener" }, "Attention Is All You Need");
   const entries = [
-    presentButton(),
+    button("entry", t("present"), startPresenting, { id: "present", title: t("present.title") }),
     shareEntry(),
     downloadMenu(),
     checksBadge(signal),
@@ -172,9 +169,6 @@ function deviceBadge({ device, why }: { device: string; why: Message }) {
   const summary = h("summary", { class: "entry" }, t("header.device", { device }));
   return h("details", { id: "device" }, summary, h("p", { class: "unfolded" }, formatMessage(why)));
 }
-
-const presentButton = () =>
-  button("entry", t("present"), startPresenting, { id: "present", title: t("present.title") });
 
 type TextFile = { name: string; text: string };
 

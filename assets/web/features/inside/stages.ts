@@ -1,7 +1,6 @@
 // The stages of Inside a head: an index that leads to each, and the figures of those in view.
 
-import { STAGES, type Stage, stageContent } from "../../charts/sublayer-stages.ts";
-import type { SublayerView } from "../../charts/sublayer-view.ts";
+import { STAGES, type Stage, type SublayerView, stageContent } from "../../charts/sublayer-stages.ts";
 import { t } from "../../state/i18n.ts";
 import { h, scrollToMiddle, setChildren } from "../../ui/dom.ts";
 import { button, onSight } from "../../ui/parts.ts";
@@ -17,7 +16,8 @@ export function stageList(signal: AbortSignal) {
   let view: SublayerView | null = null;
   const pending = new Set(STAGES);
   const near: Set<Stage> = new Set();
-  const sections = stageSections();
+  const sectionOf = (stage: Stage) => h("section", { class: "stage", id: `stage-${stage}`, tabindex: -1 });
+  const sections = Object.fromEntries(STAGES.map((each) => [each, sectionOf(each)])) as Record<Stage, HTMLElement>;
   const index = stageIndex(open);
   const element = h("div", { class: "stages" }, Object.values(sections));
 
@@ -70,11 +70,6 @@ export function stageList(signal: AbortSignal) {
   addEventListener("beforeprint", () => STAGES.forEach(draw), { signal });
   return { index: index.element, element, show, open };
 }
-
-const stageSections = () =>
-  Object.fromEntries(
-    STAGES.map((stage) => [stage, h("section", { class: "stage", id: `stage-${stage}`, tabindex: -1 })]),
-  ) as Record<Stage, HTMLElement>;
 
 function empty(section: HTMLElement, height: number) {
   section.style.minHeight = `${height || EXPECTED}px`;

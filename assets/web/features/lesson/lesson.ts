@@ -17,8 +17,8 @@ import { fitToScreen } from "../../ui/fit-to-screen.ts";
 import { button, changeDetector, drawInSight, isOpen, link, onStopKeys, startButton } from "../../ui/parts.ts";
 import { askedQuestion, type Guesses } from "../../ui/question.ts";
 import { planChooser, progressBar } from "./bar.ts";
-import { colourLegend } from "./figures.ts";
-import { encoderHead, type LessonView, lessonView, type Stop } from "./stop.ts";
+import { colourLegend, encoderHead, type LessonView, lessonView, type Stop } from "./stop.ts";
+
 import * as stops from "./stops.ts";
 
 type Parts = ReturnType<typeof build>;

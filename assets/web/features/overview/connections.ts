@@ -96,23 +96,14 @@ function outputPath({ decoder, output, isWide, type, height }: Layout) {
   const middle = word.x + word.width / 2;
   const { stream } = decoder;
   const from = stream.x + stream.width / 2;
-  if (!isWide) {
-    const order = [linear, candidates, word];
-    const down = order.flatMap((box, i) => {
-      const above = i ? order[i - 1].y + order[i - 1].height : stream.bottom;
-      return [`M${middle} ${above + 1}V${box.y - 2}`, arrow(middle, box.y - 2, 0, 1, type)];
-    });
-    return [`M${from} ${stream.bottom}H${middle}`, ...down];
-  }
-  const foot = Math.min(height - 6, stream.bottom + 6 * type);
-  return [
-    `M${from} ${stream.bottom}V${foot}H${middle}V${linear.y + linear.height + 2}`,
-    arrow(middle, linear.y + linear.height + 2, 0, -1, type),
-    `M${middle} ${linear.y - 1}V${candidates.y + candidates.height + 2}`,
-    arrow(middle, candidates.y + candidates.height + 2, 0, -1, type),
-    `M${middle} ${candidates.y - 1}V${word.y + word.height + 2}`,
-    arrow(middle, word.y + word.height + 2, 0, -1, type),
-  ];
+  const foot = isWide ? Math.min(height - 6, stream.bottom + 6 * type) : stream.bottom;
+  const order = [linear, candidates, word];
+  const steps = order.flatMap((box, i) => {
+    const end = isWide ? box.y + box.height + 2 : box.y - 2;
+    const before = i ? order[i - 1].y + (isWide ? -1 : order[i - 1].height + 1) : foot;
+    return [`M${middle} ${before}V${end}`, arrow(middle, end, 0, isWide ? -1 : 1, type)];
+  });
+  return [`M${from} ${stream.bottom}V${foot}H${middle}`, ...steps];
 }
 
 export function returnPath({ decoder, output, isWide, type }: Layout) {

@@ -173,8 +173,7 @@ async function fetchEncoding(parts: Parts) {
   parts.asked += 1;
   const { asked } = parts;
   const { length, d_model, sinusoid } = view;
-  const question = { length, d_model, sinusoid };
-  const answer = await askOnce("positional_encoding", question);
+  const answer = await askOnce("positional_encoding", { length, d_model, sinusoid });
   if (asked !== parts.asked) return; // a later request is on its way
   const { z } = (answer.heatmap as any).data[0];
   encoding = { ...answer, sinusoid, values: decodeFloats(z.bdata), cosines: decodeFloats(answer.similarity) };
@@ -198,10 +197,8 @@ async function drawMap(parts: Parts) {
 async function drawCrosshair({ controls, figures, formula, waveHeading, alikeHeading, say }: Parts) {
   if (!encoding) return;
   const { length: count, d_model: width, sinusoid, values, cosines, wavelengths } = encoding;
-  view.position = Math.min(
-    view.position,
-    (view.isPositionChosen ? count : Math.min(count, state.run.source.length)) - 1,
-  );
+  const offered = view.isPositionChosen ? count : Math.min(count, state.run.source.length);
+  view.position = Math.min(view.position, offered - 1);
   view.dimension = Math.min(view.dimension, width - 1);
   const { position, dimension } = view;
   controls.position.show(count - 1);
@@ -280,6 +277,5 @@ function sumText() {
   const { run, stack } = state;
   const changed = findChange({ do: "positions", stack }, run.changes);
   if (changed) return `positions.changed.${changed.how}`;
-  if (run.model.positions) return `positions.sum.${stack}`;
-  return stack === "encoder" ? "positions.bare.encoder" : "positions.bare.decoder";
+  return run.model.positions ? `positions.sum.${stack}` : `positions.bare.${stack}`;
 }

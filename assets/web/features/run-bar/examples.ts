@@ -2,6 +2,7 @@
 
 import { isOwn, isReal, models } from "../../api/models.ts";
 import type { Example, OwnModel } from "../../api/types.ts";
+import { shortened } from "../../charts/map-parts.ts";
 import { t } from "../../state/i18n.ts";
 import { state, subscribe } from "../../state/state.ts";
 import { h, setChildren } from "../../ui/dom.ts";
@@ -10,13 +11,6 @@ import { askExample, askSurprise, plainText } from "./requests.ts";
 
 const PANEL = "all-examples";
 const MAX_LENGTH = 40; // letters of a sentence on a button; its title has all of them
-
-function shortened(sentence: string) {
-  const letters = [...sentence];
-  if (letters.length <= MAX_LENGTH) return sentence;
-  const start = letters.slice(0, MAX_LENGTH - 1).join("");
-  return `${start.trimEnd()}…`;
-}
 
 /** Examples of the run's model in one line; behind "more" all of them, a surprise and the words that it knows. */
 export function exampleBar() {
@@ -59,7 +53,7 @@ function hasAllWords(examples: Example[], words: OwnModel["words"]) {
 function exampleButton(example: Example) {
   const { name, sentence } = example;
   const title = name ? t("examples.example", { name: t(`example.${name}`), sentence }) : sentence;
-  return button(null, shortened(sentence), () => askExample(example), { title, "data-sentence": sentence });
+  return button(null, shortened(sentence, MAX_LENGTH), () => askExample(example), { title, "data-sentence": sentence });
 }
 
 function wordLists(checkpoint: string) {

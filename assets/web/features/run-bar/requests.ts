@@ -35,8 +35,9 @@ let showPlace: ((complained?: void | Promise<void>) => Promise<void>) | null = n
 
 const REACTIONS: Record<string, (detail: any) => void> = {
   "translate:wanted": askSentence,
-  "changes:wanted": askChanges,
-  "run:wanted": askRun,
+  "changes:wanted": () => ask({ sentence: state.run.sentence, ...pending, changes: changes() }),
+  "run:wanted": ({ run, place }) =>
+    withModel(run.checkpoint, () => ask({ ...run, or_example: true }, { fillsBox: true, place })),
   "checkpoint:wanted": (checkpoint) => withModel(checkpoint, () => chooseCheckpoint(checkpoint)),
   "place:wanted": openPlace,
 };
@@ -95,14 +96,6 @@ export const askSurprise = () => ask({}, { isSurprise: true, fillsBox: true });
 export function askSentence(sentence: string) {
   const own = sentence === state.run.sentence ? { changes: changes() } : {};
   ask({ sentence: sentence ?? "", or_other_model: true, ...own });
-}
-
-function askChanges() {
-  ask({ sentence: state.run.sentence, ...pending, changes: changes() });
-}
-
-function askRun({ run, place }: { run: RunRequest; place: Partial<State> }) {
-  withModel(run.checkpoint, () => ask({ ...run, or_example: true }, { fillsBox: true, place }));
 }
 
 /** Ask about a model, when the server has it. Until then, and where it cannot be had, the page keeps its run. */

@@ -38,10 +38,10 @@ export const question = () =>
   }) as unknown as RequestOf<"plan">;
 
 /** The sentence to watch: one that is to be learned has to have its translation first. */
-const watched = () => {
+function watched() {
   const sentence = chosen.watch[chosen.corpus].trim();
   return chosen.corpus === "own" && sentence === untranslated().trim() ? "" : sentence;
-};
+}
 export const settings = () => chosen.settings[chosen.corpus];
 
 export function presets(): Record<string, Partial<Settings>> {

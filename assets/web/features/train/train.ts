@@ -105,6 +105,7 @@ export function mount({ element, signal }: View) {
     realNote.hidden = !state.run.model.pieces;
   });
   onTrainingChange(drawTraining, signal);
+  const warnOfLoss = (event: Event) => isTraining() && training.phase !== "developing" && event.preventDefault();
   addEventListener("beforeunload", warnOfLoss, { signal });
   document.addEventListener("train:taught", learnTaught, { signal });
   draw();
@@ -115,10 +116,6 @@ function showTraining(whole: Element, live: Element) {
   const isBeside = getComputedStyle(whole).display === "grid"; // else the columns stand below each other
   const behavior = isStill() ? "auto" : "smooth";
   (isBeside ? whole : live).scrollIntoView({ block: "start", behavior });
-}
-
-function warnOfLoss(event: Event) {
-  if (isTraining() && training.phase !== "developing") event.preventDefault();
 }
 
 /** Asks the server for a plan of what is chosen while the tab is open, and again until it answers. */

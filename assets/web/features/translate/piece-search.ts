@@ -3,13 +3,14 @@
 import type { FoundCandidate } from "#schema";
 
 import { schema } from "../../api/schema.ts";
+import { forceButton } from "../../charts/outputs.ts";
 import { formatNumber, formatPercent, t } from "../../state/i18n.ts";
 import { askAboutRun } from "../../state/server-cache.ts";
 import { state } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { h, scrollBox, word } from "../../ui/dom.ts";
 import { fixed } from "../../ui/numbers.ts";
-import { button, cells, changeDetector, table } from "../../ui/parts.ts";
+import { cells, changeDetector, table } from "../../ui/parts.ts";
 
 const PAUSE_MS = 200; // in typing, before the server is asked
 
@@ -64,9 +65,7 @@ function searchBox() {
 
 function resultTable(found: FoundCandidate[], force: (token: string) => void) {
   const rows = found.map(({ token, rank, probability, logit }) => {
-    const name = word(token, "target");
-    const attributes = { title: t("translate.force"), "aria-label": t("translate.force_word", { word: token }) };
-    const chosen = logit === null ? name : button(null, name, () => force(token), attributes);
+    const chosen = logit === null ? word(token, "target") : forceButton(token, () => force(token));
     const text = logit === null ? "−∞" : fixed(logit, 2);
     return h("tr", {}, cells([chosen, formatNumber(rank), formatPercent(probability), text]));
   });

@@ -1,8 +1,7 @@
 import { formatPercent } from "../../../state/i18n.ts";
 import { attentionRow } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";
-import { map, queryAndKeys } from "../figures.ts";
-import { highestCrossStep, largestWordQuiz, type Stop } from "../stop.ts";
+import { highestCrossStep, largestWordQuiz, map, queryAndKeys, type Stop } from "../stop.ts";
 
 export const cross: Stop = {
   hides: true,

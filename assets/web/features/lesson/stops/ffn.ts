@@ -1,4 +1,4 @@
-import { activationFloor, activationName } from "../../../charts/sublayer-view.ts";
+import { activationFloor, activationName } from "../../../charts/sublayer-stages.ts";
 import { formatPercent, t } from "../../../state/i18n.ts";
 import { encoderHead, namedQuiz, type Stop } from "../stop.ts";
 

@@ -1,6 +1,5 @@
 import { word } from "../../../ui/dom.ts";
-import { map } from "../figures.ts";
-import { type Stop, valueQuiz } from "../stop.ts";
+import { map, type Stop, valueQuiz } from "../stop.ts";
 
 export const masked: Stop = {
   colours: "decoder",

@@ -1,8 +1,7 @@
 import { t } from "../../../state/i18n.ts";
 import { dot, fixed, norm } from "../../../ui/numbers.ts";
 import { hint } from "../../../ui/parts.ts";
-import { strips } from "../figures.ts";
-import { encoderHead, type LessonView, namedQuiz, type Stop } from "../stop.ts";
+import { encoderHead, type LessonView, namedQuiz, type Stop, strips } from "../stop.ts";
 
 export const residual: Stop = {
   hides: true,

@@ -1,8 +1,7 @@
 import { t } from "../../../state/i18n.ts";
 import { argmax } from "../../../state/state.ts";
 import { fixed } from "../../../ui/numbers.ts";
-import { queryAndKeys } from "../figures.ts";
-import { encoderHead, largestWordQuiz, type Stop } from "../stop.ts";
+import { encoderHead, largestWordQuiz, queryAndKeys, type Stop } from "../stop.ts";
 
 export const scores: Stop = {
   hides: true,

@@ -1,6 +1,6 @@
 // A stop of the lesson: what has changed since 2017, and what of it this page can switch.
 
-import { activationName } from "../../../charts/sublayer-view.ts";
+import { activationName } from "../../../charts/sublayer-stages.ts";
 import { t } from "../../../state/i18n.ts";
 import { askAboutRun } from "../../../state/server-cache.ts";
 import { state, update } from "../../../state/state.ts";

@@ -3,8 +3,7 @@ import { formatPercent, t } from "../../../state/i18n.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";
 import { fixed, norm } from "../../../ui/numbers.ts";
-import { strips } from "../figures.ts";
-import { type LessonView, orderedQuiz, type Stop, wordInEveryLayer } from "../stop.ts";
+import { type LessonView, orderedQuiz, type Stop, strips, wordInEveryLayer } from "../stop.ts";
 
 export const stack: Stop = {
   wide: true,
