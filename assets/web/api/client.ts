@@ -44,7 +44,6 @@ export class Refused extends Error {
 }
 
 export const reasonOf = (error: unknown) => (error instanceof Refused ? error.reason : NO_ANSWER);
-
 export const isAborted = (error: unknown) => error instanceof DOMException && error.name === "AbortError";
 
 /** Every question of the server by its name (transformer/web/api/table.py). */

@@ -33,7 +33,6 @@ let abort = new AbortController(); // ends the stream of the one that goes on
 export const mistakeTraining = (name: string) => trainings.get(name) ?? nothing();
 export const isGoingOn = ({ phase }: MistakeTraining) => ["asking", "waiting", "running"].includes(phase);
 export const isTrainingMistake = () => [...trainings.values()].some(isGoingOn);
-
 const changed = () => document.dispatchEvent(new Event("mistake:changed"));
 
 export async function trainMistake(name: string) {

@@ -26,13 +26,9 @@ export const ownModels = () => own;
 
 /** Names of the models that had to make room for the newest. */
 export const lostModels = () => lost;
-
 export const isOwn = (checkpoint: string) => !Object.hasOwn(shipped, checkpoint);
-
 export const isReal = (checkpoint: string) => shipped[checkpoint]?.real !== undefined;
-
 export const modelName = (checkpoint: string) => own.find((each) => each.checkpoint === checkpoint)?.name ?? checkpoint;
-
 export const isShared = (checkpoint: string) => own.some((each) => each.checkpoint === checkpoint && each.shared);
 
 export function modelAddress(checkpoint: string) {

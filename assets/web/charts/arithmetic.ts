@@ -5,6 +5,7 @@ import { formatNumber, t } from "../state/i18n.ts";
 import { fetchParameters, type Matrix } from "../state/server-cache.ts";
 import { h } from "../ui/dom.ts";
 import { dot, fixed, mean, normalised, products, scaled, softmax, sum, variance } from "../ui/numbers.ts";
+import { hint } from "../ui/parts.ts";
 import { keyName, orderKeys } from "./key-order.ts";
 import {
   activationName,
@@ -113,10 +114,8 @@ const ARITHMETIC: Record<string, (view: SublayerView, i: number, token: number) 
 };
 
 const foldedKeys = ({ data, head, query }: SublayerView) => orderKeys(data.at("weights", head, query)).rest;
-
 const factor = (text: string) => (text.startsWith("−") ? `(${text})` : text);
 const expression = (...parts: Child[]) => h("p", { class: "arithmetic" }, parts);
-const hint = (text: string) => h("p", { class: "hint" }, text);
 const result = (text: string) => h("b", { class: "result", "data-result": text }, text);
 
 /** a × b + … (+ bias) = result, every term of it. */
@@ -138,7 +137,6 @@ function explainProjection(view: SublayerView, name: "q" | "k" | "v", row: numbe
   return linear(view, input, `${name}_proj`, head * data.head_dim + i, data.at(name, head, row)[i]);
 }
 
-/** From q · k to the weight, as far as the cell that was asked for. */
 function explainScore(view: SublayerView, key: number, asked: "dot" | "score" | "mask" | "weight") {
   const { data, head, query } = view;
   const [q, k] = [data.at("q", head, query), data.at("k", head, key)];

@@ -34,7 +34,6 @@ const ROW_PITCH = 1.25; // sizes of a label between two that can be read
 export const isLongDrawing = ({ attention }: DrawnRun, kind: Kind) =>
   Math.max(attention[kind].queries.length, attention[kind].keys.length) > FIT_FROM;
 
-/** Which lines are drawn: of open cells, from the least weight on, of one row, of one column or of all. */
 export function isDrawn(cell: Pick<Cell, "open" | "value" | Axis>, { threshold, query = null, key = null }: Wanted) {
   const isOfWord = (query === null || cell.query === query) && (key === null || cell.key === key);
   return cell.open && cell.value >= threshold && isOfWord;
@@ -69,7 +68,6 @@ export function lineDrawing(shown: Shown, { width, threshold, row, zoom }: LineO
   return picture;
 }
 
-/** Where everything stands: queries on the left, keys on the right. */
 function layoutOf({ run, kind }: Shown, width: number, zoom: number) {
   const isLong = isLongDrawing(run, kind);
   const isNarrow = width < NARROW * typeScale();
@@ -129,13 +127,8 @@ function seenLabels(shown: Shown, { tokens, pitch, size, isLong }: LineLayout, t
   };
 }
 
-function tokenLabel(
-  axis: Axis,
-  i: number,
-  { tokens, predicted, left, right, y, size, isNarrow }: LineLayout,
-  sides: (typeof SIDES)[Kind],
-  attributes: Parameters<typeof label>[3],
-) {
+function tokenLabel(axis: Axis, i: number, layout: LineLayout, sides: (typeof SIDES)[Kind], attributes: object) {
+  const { tokens, predicted, left, right, y, size, isNarrow } = layout;
   const token = tokens[axis][i];
   if (axis === "key") return label(token, sides[1], { x: right + 14, y: y(i), size, anchor: "start" }, attributes);
   const place = { x: left - 14, y: y(i), size, anchor: "end" } as const;

@@ -3,7 +3,6 @@
 const MANY = 12; // words that fit a figure in the order of the sentence
 const STRONGEST = 8;
 
-/** Whether the keys of a sentence are too many to draw them all. */
 export const areMany = (keys: ArrayLike<unknown>) => keys.length > MANY;
 
 /** Of a few keys all, in the order of the sentence; of many the strongest first, with those that a text names. */

@@ -29,7 +29,6 @@ export function lineChart(height: number, signal: AbortSignal) {
   };
 }
 
-/** A small curve beside a slider from 0 to 1, with the place that the slider is at and the value there. */
 export function sparkline(height: number, colour: string, signal: AbortSignal) {
   const element = h("div", { "aria-hidden": "true", style: `height: ${height}px` }); // its numbers stand beside it
   const figure = (data: SparklineData) => sparklineFigure(data, height, colour);

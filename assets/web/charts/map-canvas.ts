@@ -29,7 +29,6 @@ type Palette = ReturnType<typeof readPalette>;
 
 const palettes: Map<boolean, Palette> = new Map();
 
-/** The colours of the page's theme, read once from its style. */
 export function palette() {
   const known = palettes.get(isDark()) ?? readPalette();
   palettes.set(known.isDark, known);
@@ -76,6 +75,8 @@ const contextOf = (canvas: HTMLCanvasElement) => canvas.getContext("2d") as Canv
 /** One head's weights, row by row, and 1 where the mask is open. */
 type Grid = { across: number; down: number; weights: ArrayLike<number>; open: Uint8Array; difference?: number };
 
+type Cells = Pick<Grid, "weights" | "difference"> & { open: ArrayLike<unknown> };
+
 export function gridOf(maps: AttentionMaps, layer: number, head: number): Grid {
   const { heads, queries, keys, values, allowed, difference } = maps;
   const [across, down, map] = [keys.length, queries.length, layer * heads + head];
@@ -106,22 +107,16 @@ export function mergedCells(grid: Grid, merged: number): Grid {
 }
 
 /** The colour of every cell, row by row. @param levels of a palette @param masked the colour of a masked cell */
-export function cellColours(
-  { weights, open, difference }: Pick<Grid, "weights" | "difference"> & { open: ArrayLike<unknown> },
-  levels: Uint32Array,
-  masked: number,
-) {
+export function cellColours({ weights, open, difference }: Cells, levels: Uint32Array, masked: number) {
   const colours = new Uint32Array(weights.length);
   for (let i = 0; i < weights.length; i++) colours[i] = open[i] ? levels[colourIndex(weights[i], difference)] : masked;
   return colours;
 }
 
-/** Which cell is at a point of a map's body; null beside it. @param body cells, and px a cell */
-export function cellAt(
-  x: number,
-  y: number,
-  { across, down, cellWidth, cellHeight }: { across: number; down: number; cellWidth: number; cellHeight: number },
-) {
+type Body = { across: number; down: number; cellWidth: number; cellHeight: number };
+
+/** Which cell is at a point of a map's body; null beside it. */
+export function cellAt(x: number, y: number, { across, down, cellWidth, cellHeight }: Body) {
   const [query, key] = [Math.floor(y / cellHeight), Math.floor(x / cellWidth)];
   return query >= 0 && query < down && key >= 0 && key < across ? { query, key } : null;
 }

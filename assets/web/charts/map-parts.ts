@@ -7,7 +7,6 @@ import { isSpecial, svg, textWidth } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
 import type { Shown } from "./map-canvas.ts";
 
-/** A cell of a map: whose tokens it joins, whether the mask is open there, and how the gold alignment links them. */
 export type Cell = ReturnType<ReturnType<typeof cellReader>>;
 
 export type Word = { axis: "query" | "key"; index: number };
@@ -68,7 +67,6 @@ export const widest = (tokens: string[], size: number) => Math.max(...tokens.map
 export const predictions = (kind: Kind, { attention, output }: DrawnRun): (string | undefined)[] =>
   attention[kind].queries.map((_, i) => (kind === "encoder" ? undefined : output[i]));
 
-/** The lines of rows' labels: what each reads and, where it is known, predicts. @param isNarrow in two lines */
 const labelTexts = (queries: string[], predicted: (string | undefined)[], isNarrow: boolean) =>
   queries.flatMap((read, i) => {
     const output = predicted[i];
@@ -140,11 +138,7 @@ export function uncovered(seen: Iterable<number>, first: number[], middle: (i: n
 }
 
 /** Where a place scrolls to show the px from `start` to `end`: nowhere if it does; `inset` px of it are covered. */
-export function scrolledTo(
-  { now, size, inset }: { now: number; size: number; inset: number },
-  start: number,
-  end: number,
-) {
+export function scrolledTo({ now, size, inset }: Record<"now" | "size" | "inset", number>, start: number, end: number) {
   if (start >= now + inset && end <= now + size) return now;
   return Math.max(0, (start + end) / 2 - inset - (size - inset) / 2);
 }

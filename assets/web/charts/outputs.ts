@@ -13,7 +13,6 @@ function comparisonHead() {
   return h("thead", {}, row(["teacher", "free"], 2), row(["reads", "says", "reads", "says"], 1));
 }
 
-/** A word of the output, which can be forced. */
 export function forceButton(token: string, choose: () => void) {
   const attributes = { title: t("translate.force"), "aria-label": t("translate.force_word", { word: token }) };
   return button(null, word(token, "target"), choose, attributes);

@@ -104,13 +104,11 @@ export function currentPlace(): Place {
 /** The place that the picture of the whole is asked to show when it opens. */
 let asked: Place | null = null;
 
-/** Back to the picture of the whole, at the place where one is. */
 export function openOverview() {
   asked = currentPlace();
   update({ tab: "overview" });
 }
 
-/** Taken once. */
 export function takeAskedPlace() {
   const place = asked;
   asked = null;

@@ -200,11 +200,7 @@ const titledStrips = (view: SublayerView, title: string, rows: Row[], options: S
 ];
 
 /** A query's keys: where there are many, the strongest, and a button that opens the rest. */
-function foldable(
-  view: SublayerView,
-  list: "k" | "v" | "scores" | "parts",
-  draw: (shown: number[], rest: number[]) => Child[],
-) {
+function foldable(view: SublayerView, list: string, draw: (shown: number[], rest: number[]) => Child[]) {
   const { data, head, query, opened = new Set() } = view;
   const weights = data.at("weights", head, query);
   if (!areMany(weights)) return draw(orderKeys(weights).shown, []);
@@ -373,7 +369,6 @@ function drawResidual(view: SublayerView, part: Part) {
   return [...(data.norm_first ? pictures.reverse() : pictures), normFacts(data, query, part)]; // as they come about
 }
 
-/** Mean and variance before the norm, after it, and without its gain and bias. */
 function normFacts({ at, eps }: Sublayer, query: number, part: Part) {
   const [input, output] = [at(`${part}norm_input`, query), at(`${part}norm`, query)];
   const bare = input.map((value) => (value - mean(input)) / Math.sqrt(variance(input) + eps));

@@ -42,7 +42,6 @@ function colour(value: number, largest: number) {
   return `fill: color-mix(in oklab, var(--${hue}) ${strength(value, largest).toFixed(1)}%, var(--surface))`;
 }
 
-/** The label of a picture of rows, with the range of its numbers. */
 function describeStrips(label: string | undefined, rows: Row[]) {
   const range = ({ label: name, values }: Row) => {
     const places = { count: values.length, least: fixed(Math.min(...values), 2), most: fixed(Math.max(...values), 2) };
@@ -129,7 +128,6 @@ export function chooseCell(cell: Element) {
   cell.classList.add("chosen");
 }
 
-/** Clicking a cell chooses it; in a focused picture the arrow keys do. */
 function makeSelectable(picture: SVGSVGElement, choose: Choose, rows: number, { across, cell: size, left }: Layout) {
   picture.classList.add("choosable");
   const cells = [...picture.querySelectorAll<SVGElement>(".cell")];

@@ -68,7 +68,6 @@ function formatParameter({ kind, state: name, default: usual, always, part }: Pa
 }
 
 let presenting = new URLSearchParams(globalThis.location?.search).get("present") === "yes";
-/** Whether the page is shown to a class. */
 export const isPresenting = () => presenting;
 
 export function forgetClass() {
@@ -145,7 +144,6 @@ function parseRun(asked: URLSearchParams, wrong: string[]): RunRequest | null {
   return sentence === null ? null : { checkpoint, sentence, changes: changes ?? [] };
 }
 
-/** The address of the visitor's place as it was last drawn. */
 let address: string | null = null;
 /** The part of the address whose changes make a history entry: tab, stop, exercise or part. */
 let entry = "";

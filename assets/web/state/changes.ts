@@ -70,7 +70,6 @@ export const temperatureOf = (kind: Kind, list = changes()) =>
     .flatMap((each) => (each.do === "temperature" && ["all", kind].includes(each.kind) ? [each.temperature] : []))
     .reduce((product, each) => product * each, 1);
 
-/** Whether a position of the decoder could attend to later ones. */
 export const attendsAhead = (run: DrawnRun) =>
   run.attention.decoder.allowed.some((row, query) => row.some((open, key) => open && key > query));
 

@@ -16,7 +16,6 @@ type OfferedQuestion = {
 /** Null for a view without a question; absent as long as it is not drawn. */
 const offered: Partial<Record<"stop" | "mistake", OfferedQuestion | null>> = {};
 
-/** The open stop is another, and its question is not drawn yet. */
 export function awaitStopQuestion() {
   delete offered.stop;
 }

@@ -69,7 +69,6 @@ function filled(value: Place): (string | Node)[] {
   return [value instanceof Node ? value : String(value)];
 }
 
-/** A text of the server; a list of words in it as "a, b and 3 more". */
 export function formatMessage({ key, values, english }: Message) {
   if (!hasText(key)) return english ?? key;
   const places: Places = {};
@@ -80,7 +79,6 @@ export function formatMessage({ key, values, english }: Message) {
   return t(key, places);
 }
 
-/** "a, b and c", as nodes and strings. */
 export const formatList = (items: (string | Node | (string | Node)[])[]): (string | Node)[] =>
   formats.lists
     .formatToParts(items.map((_, i) => String(i)))
@@ -104,13 +102,11 @@ export const formatLanguages = (codes: readonly string[]) =>
   codes.map((code) => formats.languages.of(code) ?? code).join(" → ");
 
 const inPercent = (share: number, digits: number) => formats.percents[digits].format(share);
-
 export const formatPercent = (share: number) => percentText(share, inPercent);
 
 /** Two shares in percent, with more digits where fewer would hide that they differ. */
 export const formatPercents = (one: number, other: number) => percentTexts(one, other, inPercent);
 
-/** The visitor's own choice, kept for the next visit. */
 export async function chooseLanguage(name: string) {
   await speak(name);
   if (name !== language) return;

@@ -58,7 +58,6 @@ export function withStop(order: readonly number[], stop: number) {
 export const planMinutes = (stops: readonly number[]) =>
   stops.reduce((sum, stop) => sum + STOPS[LESSON_STOPS[stop]].minutes, 0);
 
-/** As a link writes them: "1,4,2". */
 export const formatStops = (stops: readonly number[]) => stops.map((stop) => stop + 1).join(",");
 
 /** Null for what does not name stops, each once. */

@@ -55,11 +55,8 @@ export async function fetchSublayer(kind: Kind, layer: number, run: Run = state.
   return { ...data, at, from: kind === "encoder" ? "source" : "target", to: kind === "decoder" ? "target" : "source" };
 }
 
-export async function fetchParameters(
-  { run: { checkpoint }, kind, layer }: { run: Run; kind: Kind; layer: number },
-  part: Matrix,
-  row: number,
-): Promise<{ weights: number[]; bias: number | null }> {
-  const data = await askOnce("parameters", { checkpoint, kind, layer, part, row });
+export async function fetchParameters(of: { run: Run; kind: Kind; layer: number }, part: Matrix, row: number) {
+  const { kind, layer } = of;
+  const data = await askOnce("parameters", { checkpoint: of.run.checkpoint, kind, layer, part, row });
   return { weights: Array.from(decodeFloats(data.weights)), bias: data.bias };
 }

@@ -95,7 +95,6 @@ export function possibleMistakes(step: number) {
 
 /** Follow another row: of the decoder, that is another step. */
 export const selectQuery = (query: number) => update(state.kind === "encoder" ? { query } : { query, step: query });
-
 const clamp = (value: number, count: number) => Math.max(0, Math.min(value, count - 1));
 
 /** Another model's heads are other heads: its first run opens on one that shows something. @param watch a source word */
@@ -109,14 +108,12 @@ export function showRun(run: Run, baseline: Run | null = null, watch: string | n
   update({ ...(isAnotherModel ? openingPlace(state.run) : {}), ...(step >= 0 ? { step } : {}) });
 }
 
-/** How the gold alignment links a step to a key: sure, possible, or null for not. */
 export function goldLink(step: number, key: number, run: DrawnRun = state.run) {
   const links = run.reference?.gold;
   if (links?.sure[step]?.includes(key)) return "sure";
   return links?.possible[step]?.includes(key) ? "possible" : null;
 }
 
-/** The first step that translates a source word, -1 if none is known. */
 function stepOfWord(run: Run, word: string) {
   const links = run.reference?.gold;
   if (!links) return -1;

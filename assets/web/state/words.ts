@@ -21,7 +21,6 @@ export function tokenIndex({ pieces, words, steps }: Run, kind: Kind, query: num
 
 /** The piece of a step of words that is among its candidates, else the step's token. */
 export const outputToken = ({ token, pieces }: Step) => pieces?.[0].token ?? token;
-
 const wordsOf = ({ words }: Run, side: Side) => (side === "source" ? words?.source : words?.decoder_input);
 
 /** The pieces of a word of a map's axis; where tokens are words, the token alone. @param run by words or by tokens */

@@ -29,17 +29,14 @@ const flat = (children: Child[]): (string | Node)[] =>
     return typeof child === "number" ? String(child) : child;
   });
 
-export const h = <Tag extends keyof HTMLElementTagNameMap>(
-  tag: Tag,
-  attributes: Attributes = {},
-  ...children: Child[]
-) => fill(document.createElement(tag), attributes, children);
+type HtmlTag = keyof HTMLElementTagNameMap;
+type SvgTag = keyof SVGElementTagNameMap;
 
-export const svg = <Tag extends keyof SVGElementTagNameMap>(
-  tag: Tag,
-  attributes: Attributes = {},
-  ...children: Child[]
-) => fill(document.createElementNS(SVG, tag), attributes, children);
+export const h = <Tag extends HtmlTag>(tag: Tag, attributes: Attributes = {}, ...children: Child[]) =>
+  fill(document.createElement(tag), attributes, children);
+
+export const svg = <Tag extends SvgTag>(tag: Tag, attributes: Attributes = {}, ...children: Child[]) =>
+  fill(document.createElementNS(SVG, tag), attributes, children);
 
 export const mathml = (tag: string, attributes: Attributes, ...children: Child[]) =>
   fill(document.createElementNS(MATHML, tag), attributes, children);
@@ -71,8 +68,7 @@ let family = "";
 
 /** How wide a label is, px: letters of some scripts are twice as wide as others. */
 export function textWidth(text: string, size: number) {
-  ruler ??= document.createElement("canvas").getContext("2d");
-  if (!ruler) return text.length * size;
+  ruler ??= document.createElement("canvas").getContext("2d") as CanvasRenderingContext2D;
   family ||= getComputedStyle(document.body).fontFamily;
   ruler.font = `600 ${size}px ${family}`;
   return ruler.measureText(text).width;
@@ -107,12 +103,8 @@ export const isSpecial = (token: string) => SPECIAL.has(token);
 export const word = (token: string, side: Side) =>
   h("b", { class: `word ${side}${isSpecial(token) ? " special" : ""}` }, token);
 
-export const chip = <Tag extends keyof HTMLElementTagNameMap>(
-  tag: Tag,
-  token: string,
-  side: Side,
-  attributes: Attributes = {},
-) => h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);
+export const chip = <Tag extends HtmlTag>(tag: Tag, token: string, side: Side, attributes: Attributes = {}) =>
+  h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);
 
 /** A line scrolls until one of its parts is in its middle. It may be drawn smaller than it is, for a class. */
 export function scrollToMiddle(line: HTMLElement, part?: Element) {

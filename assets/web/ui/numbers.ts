@@ -15,7 +15,6 @@ export function plain(value: number, digits: number) {
 }
 
 const total = (values: number[]) => values.reduce((all, value) => all + value, 0);
-
 export const mean = (values: number[]) => total(values) / values.length;
 
 /** As LayerNorm takes it: divided by n, not n − 1. */
@@ -25,7 +24,6 @@ export const variance = (values: number[]) => {
 };
 
 export const dot = (a: number[], b: number[]) => total(a.map((value, i) => value * b[i]));
-
 const asShown = (value: number, digits: number) => Number(plain(value, digits));
 
 /** Whether `shown` rounds to the digits of `value`, and not so near a half that a pencil could err. */

@@ -6,12 +6,10 @@ import { formatPercent, t } from "../state/i18n.ts";
 import { KINDS, state, subscribe, update } from "../state/state.ts";
 import { type Attributes, h, namedChoice, numberedOptions, segmented } from "./dom.ts";
 
-export const button = (
-  name: string | null,
-  text: Child,
-  onclick: (event: MouseEvent) => unknown,
-  attributes: Attributes = {},
-) => h("button", { type: "button", class: name, onclick, ...attributes }, text);
+type OnClick = (event: MouseEvent) => unknown;
+
+export const button = (name: string | null, text: Child, onclick: OnClick, attributes: Attributes = {}) =>
+  h("button", { type: "button", class: name, onclick, ...attributes }, text);
 
 export const hint = (text: Child) => h("p", { class: "hint" }, text);
 
@@ -30,22 +28,18 @@ export const columnHeading = (text: Child, attributes: Attributes = {}) =>
   h("th", { scope: "col", ...attributes }, text);
 
 export const rowHeading = (text: Child) => h("th", { scope: "row" }, text);
-
 export const cells = (contents: Child[]) => contents.map((each) => h("td", {}, each));
 
-export function select(
-  label: string,
-  options: [string | number, string][],
-  chosen: unknown,
-  onchange: (value: string) => void,
-) {
+type Option = [value: string | number, text: string];
+
+export function select(label: string, options: Option[], chosen: unknown, onchange: (value: string) => void) {
   const react = ({ target }: Event) => onchange((target as HTMLSelectElement).value);
   return h("select", { "aria-label": label, onchange: react }, options.map(option(chosen)));
 }
 
 export const option =
   (chosen: unknown = null) =>
-  ([value, text]: [string | number, string]) =>
+  ([value, text]: Option) =>
     h("option", { value, selected: String(value) === String(chosen) }, text);
 
 export const kindPicker = () => namedChoice(t("attention.which"), KINDS, "kind", (kind) => update({ kind }));
@@ -161,11 +155,9 @@ export const closest = ({ target }: Event, selector: string) =>
   target instanceof Element ? (target.closest(selector) as HTMLElement | null) : null;
 
 /** PageUp and PageDown are what a presenter's remote sends; `choose(-1)` shows the answer. */
-export function onStopKeys(
-  element: HTMLElement,
-  { move, choose }: { move: (by: 1 | -1) => void; choose: (i: number) => void },
-  signal: AbortSignal,
-) {
+type StopKeys = { move: (by: 1 | -1) => void; choose: (i: number) => void };
+
+export function onStopKeys(element: HTMLElement, { move, choose }: StopKeys, signal: AbortSignal) {
   const listener = (event: KeyboardEvent) => {
     if (!isOpen(element) || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return;
     if (closest(event, "input:not([type=range]), textarea, select, dialog")) return;

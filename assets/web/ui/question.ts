@@ -18,12 +18,8 @@ export type Guesses = { guesses: number[]; shown: boolean };
 type Memory = { get: (key: string) => Guesses | undefined; set: (key: string, known: Guesses) => unknown };
 
 /** @param key of what was guessed, in `memory` @param onGuess draws what a guess changes */
-export function askedQuestion(
-  { kind, name, text, choices, values, right }: Question,
-  key: string,
-  memory: Memory,
-  onGuess: () => void,
-) {
+export function askedQuestion(question: Question, key: string, memory: Memory, onGuess: () => void) {
+  const { kind, name, text, choices, values, right } = question;
   const known = () => memory.get(key) ?? { guesses: [], shown: false };
   const isSolved = () => known().shown || known().guesses.includes(right);
   const choose = (i: number) => {

@@ -151,7 +151,6 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
       tools.hidden = zoom.element.hidden && lines.element.hidden;
       return shown;
     },
-    /** Scroll to the row that is put into words, and to the word that it attends to most. */
     reveal(row: number) {
       const strongest = strongestKey(state, row);
       if (isNewSight(drawn, row, strongest)) drawn?.reveal(row, strongest);
@@ -196,13 +195,11 @@ function headingOf(run: Run, kind: Kind) {
   return mapHeading(kind, layers - 1, heads - 1, "attention.axes_all", { layers, heads });
 }
 
-/** Mark the words of a row, or of a table the row, or none (null). */
 function markRow(picture: Element, query: number | null) {
   for (const [name, rows] of Object.entries({ now: "g[data-query]", marked: "tbody tr" }))
     for (const [i, each] of picture.querySelectorAll(rows).entries()) each.classList.toggle(name, i === query);
 }
 
-/** The row of a long sentence and its strongest word, in Lines or in the table. */
 function wordsOf(drawn: Element, row: number, key: number) {
   if (drawn.matches("table")) {
     const cell = drawn.querySelectorAll("tbody tr")[row]?.children[key + 1];
@@ -271,7 +268,6 @@ function layerMaps() {
     about.replaceChildren(...describeKind(run, kind));
     point(null); // what was pointed at is gone
   }
-  /** Show what every head attends to from a word, or to it; of none (null), the whole maps. */
   function point(word: Word | null) {
     const { kind, layer } = state;
     const { words, open, weights, count } = weightsOfWord(kind, word ?? { axis: "query", index: 0 }, [layer]);

@@ -38,7 +38,6 @@ export function markHead(picture: Element, kind: Kind, layer: number, head: numb
   for (const [i, each] of buttons.entries()) each.ariaPressed = String(i === chosen);
 }
 
-/** Mark the words of a row and of the key that it attends to most, and scroll their lines to them. */
 export function markWords(picture: Element, row: number, key: number) {
   for (const each of picture.querySelectorAll("[aria-current]")) each.removeAttribute("aria-current");
   for (const name of [`query ${row}`, `key ${key}`]) {

@@ -116,7 +116,6 @@ async function withToken(place: string) {
   return `?${parameters}`;
 }
 
-/** A token of the model, unless others have it already. */
 async function shareModel() {
   const { checkpoint } = state.run;
   if (!isOwn(checkpoint) || isShared(checkpoint)) return null;

@@ -250,7 +250,6 @@ function voting(question: ShownQuestion): Child[] {
   ];
 }
 
-/** What the open view does not show of a question. @param isAsked whether it shows the question */
 function teacherQuestion(question: ShownQuestion, isAsked: boolean) {
   const { text, choices } = describeQuestion(question);
   const isRevealed = question.state === "revealed";
@@ -276,7 +275,6 @@ function reveal(question: ShownQuestion) {
   rooms.lead({ do: "reveal", right: made.find((each) => each?.about === question.about)?.right ?? null });
 }
 
-/** Keys of a presenter's remote: what is next, and v for another vote. */
 function onKey(event: KeyboardEvent) {
   if (event.altKey || event.ctrlKey || event.metaKey || room.phase === "ended" || room.role === null) return;
   if (closest(event, "input:not([type=range]), textarea, select, dialog")) return;

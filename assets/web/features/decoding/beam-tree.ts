@@ -160,7 +160,6 @@ function followKeys(picture: SVGSVGElement, nodes: SVGGElement[], { branches, be
   });
 }
 
-/** Show the path to one branch before all others, or all alike (null). */
 export function highlightPath(picture: Element, branches: Branch[], n: number | null) {
   const path = new Set(branchPath(branches, n));
   picture.classList.toggle("isolated", n !== null);

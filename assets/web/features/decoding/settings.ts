@@ -17,7 +17,6 @@ export function setting(name: string, control: Child, input?: Element) {
   return h("div", { class: "setting", "data-setting": name }, title, control, about);
 }
 
-/** A slider of a setting; `max()` and `shown(value)` where they are not the setting's own. */
 export function settingSlider(
   name: keyof import("#schema").DecodingSettings,
   { max, shown = formatNumber }: { max?: () => number; shown?: (value: number) => string } = {},

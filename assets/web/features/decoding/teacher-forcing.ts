@@ -51,7 +51,6 @@ export function teacherForcing(): Strategy {
   };
 }
 
-/** How many words each way gets right, and what the forced mistake, or the model's first, leads to. */
 function describeComparison({ teacher, free, right, of, mistake: forcedAt }: TeacherForcing) {
   const wrong = teacher.findIndex((step) => step.output !== step.wanted);
   const places = { right: right.teacher, free: right.free, of, text: tokensAsText(free.map(({ output }) => output)) };

@@ -103,7 +103,6 @@ function crossCells({ layer, head, query }: Place) {
   return { rows, columns: byWeight.slice(0, MAX_WORDS).sort((a, b) => a - b) };
 }
 
-/** The map of a head, of the size that fits a page; of a long sentence its cells in these rows and columns. */
 function figureOf(kind: Kind, layer: number, head: number, width: number, rows: number[], columns: number[]) {
   const { run } = state;
   const { queries, keys, allowed } = run.attention[kind];

@@ -120,7 +120,6 @@ function arithmeticPanel() {
     isAsked = true;
     return explainer(...cell);
   };
-  /** Begin with the largest number of the query, where that is drawn. */
   const begin = (view: SublayerView, stages: Element) => {
     const invitation = ["inside.invite", "inside.digits"].map((key) => h("p", { class: "hint" }, t(key)));
     show(t("inside.arithmetic"), invitation, false);
@@ -137,7 +136,6 @@ function arithmeticPanel() {
 const queryButton = (token: string, i: number, { data, query }: SublayerView) =>
   chip("button", token, data.from, { type: "button", "aria-pressed": i === query, onclick: () => selectQuery(i) });
 
-/** Many words stand in one line, which scrolls to the chosen one. */
 function scrollToPressed(queries: HTMLElement) {
   queries.classList.toggle("many", areMany(queries.children));
   const pressed = queries.querySelector("[aria-pressed=true]");
@@ -178,7 +176,6 @@ function describeHead({ run: { model }, data, kind, layer, head, query }: Sublay
   return joinSentences(scored, nodes(units, places));
 }
 
-/** Where each row of the table of shapes is drawn: a place of the page, and the stage of Inside a head. */
 const PLACES: Record<string, Partial<State> & { stage?: Stage }> = {
   source_ids: { tab: "lesson", stop: 0 },
   source_embedding: { tab: "lesson", stop: 1 },

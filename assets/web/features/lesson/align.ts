@@ -22,7 +22,6 @@ const goldLinks = ({ output, reference }: Run): Links =>
 
 const drawnLinks = (run: Run): Links => drawn.get(keyOf(run))?.map((keys) => new Set(keys)) ?? goldLinks(run);
 
-/** The grid to draw in, the scores of every head under both readings, and what they say. */
 export function alignmentFigure(run: Run) {
   const links = drawnLinks(run);
   const scores = h("div", { class: "pair-of-scores" });
@@ -96,7 +95,6 @@ const STEPS: Record<string, [number, number]> = {
   End: [0, Infinity],
 };
 
-/** The Tab key reaches one cell, arrow keys, Home and End the others; Space, Enter and a click toggle one. */
 function listenToCells(grid: HTMLElement, cells: HTMLElement[][], toggle: (cell: HTMLElement) => void) {
   const [columns, last] = [cells[0].length, cells[0].length - 1];
   cells[0][0].tabIndex = 0;

@@ -54,7 +54,6 @@ export function planChooser() {
 }
 
 const isReal = () => state.run.model.pieces;
-
 const stopsOf = (minutes: number) => stopOrder(plannedStops(minutes, isReal()), isReal());
 
 function planLengths() {
@@ -64,7 +63,6 @@ function planLengths() {
 }
 
 const choose = (stops: number[] | null) => update({ stops, stop: state.stop });
-
 const isPlan = (minutes: number) => stopsOf(minutes).join() === lessonStops().join();
 
 function row(stop: number) {

@@ -158,7 +158,6 @@ async function fetchContent(name: StopName, view: LessonView) {
   return { ...content, headline: stageHeadline(stage, head), asked: evidence ?? usual, answered };
 }
 
-/** The question, and the figure, veiled while it would give the answer away. */
 function drawQuestion(parts: Parts, content: Content) {
   const { name, run, quiz, text } = content;
   const { right } = quiz;

@@ -74,7 +74,6 @@ export const encoderHead = async (view: LessonView) => ({
   explain: cellExplainer(view.showArithmetic),
 });
 
-/** The encoder's input: of every token its embedding, its position and their sum. */
 export async function encoderInput({ run }: LessonView) {
   const { figure, tokens, d_model } = await askAboutRun("input_sum", { stack: "encoder" }, run);
   const strips = figure.data as { z: { bdata: string } }[];
@@ -82,7 +81,6 @@ export async function encoderInput({ run }: LessonView) {
   return { tokens, d_model, embedding, positions, input };
 }
 
-/** The chosen word's vector after each layer of the encoder, the input first. */
 export async function wordInEveryLayer({ run, query }: LessonView) {
   const { encoder } = await askAboutRun("stack", {}, run);
   const [layers, tokens, width] = encoder.shape;

@@ -69,7 +69,6 @@ export function mount({ element, signal }: View) {
   onStopKeys(element, { move, choose: (i) => exercise?.choose(i) }, signal);
 }
 
-/** All exercises, with the open one and those that are done; folded away on a narrow page. */
 function exerciseList(mistakes: Record<string, MistakeCode>, open: (name: string) => void, signal: AbortSignal) {
   const summary = h("summary");
   const list = h("ol");
@@ -124,7 +123,6 @@ function exercisePlaces() {
   return { live, symptom, shown, question, columns, reveal: h("section", { class: "revealed" }) };
 }
 
-/** One exercise: its symptom, a guess, and then the lines that cause it. `answered()` is called after the guess. */
 function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }: Places, answered: () => void) {
   const { name, kind } = mistake;
   const lifetime = new AbortController();
@@ -145,7 +143,6 @@ function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }:
     symptom.hidden = !children.length;
     drawAnswer();
   }
-  /** The cause, beside the right code; shown once the visitor has found it or given up. */
   function drawAnswer() {
     quiz.draw(shown !== null);
     reveal.hidden = !quiz.isSolved();
@@ -210,7 +207,6 @@ function symptomText(exercise: string, { wrong }: Symptom) {
   return `mistakes.${exercise}.symptom${exercise === RANDOM && one === two ? "_same" : ""}`;
 }
 
-/** The trainings of an exercise: live or as they were recorded; while they go on their steps, losses and time left. */
 function trainingPanel({ name, seconds }: MistakeCode, isSolved: () => boolean, signal: AbortSignal) {
   const models = name === TESTED_TWICE ? 1 : 2;
   const losses = lossCurves(signal);

@@ -29,7 +29,6 @@ function arrow(x: number, y: number, dx: number, dy: number, type: number) {
   return `M${side(size * 0.7)}L${x} ${y}L${side(-size * 0.7)}`;
 }
 
-/** Where the stream of a stack has its middle, and the side on which its sublayers are. */
 const streamOf = ({ stream }: Column, isMirrored: boolean) => ({
   near: isMirrored ? stream.x : stream.x + stream.width,
   middle: stream.x + stream.width / 2,
@@ -59,7 +58,6 @@ function branches(column: Column, isMirrored: boolean, type: number) {
   return [...intoStream, ...throughSublayers];
 }
 
-/** The sum and the norm of each sublayer, and a gap in the stream where it is not added. */
 function additions(column: Column, isMirrored: boolean, run: Run, type: number) {
   const { near, middle } = streamOf(column, isMirrored);
   const { x, width } = column.stream;

@@ -2,16 +2,8 @@
 
 import type { Kind, Run, Side, Stack } from "../../api/types.ts";
 import { paintedCanvas, paintMap } from "../../charts/map-canvas.ts";
-import {
-  type Box,
-  type Column,
-  type Layer,
-  type Layout,
-  overviewLayout,
-  SHOWN_CANDIDATES,
-  type Sizes,
-  type Tokens,
-} from "../../charts/overview-layout.ts";
+import type { Box, Column, Layer, Layout, Sizes, Tokens } from "../../charts/overview-layout.ts";
+import { overviewLayout, SHOWN_CANDIDATES } from "../../charts/overview-layout.ts";
 import { openPlace, type Place, placeKey, placeName, targetOf } from "../../charts/overview-place.ts";
 import { findChange, isAblated } from "../../state/changes.ts";
 import { formatPercent, t } from "../../state/i18n.ts";
@@ -22,7 +14,6 @@ import { connections, returnPath, streams } from "./connections.ts";
 
 export type Token = { side: Side; at: number };
 export type Picture = ReturnType<typeof overviewPicture>;
-/** The step, the token that is followed, the weights of the source tokens, and the highest of these. */
 type Shown = { step: number; token: Token | null; row: HeadsWeight[]; top: HeadsWeight };
 type HeadsWeight = ReturnType<typeof rowOfAllHeads>[number];
 
@@ -145,7 +136,6 @@ const grown = ({ x, y, width, height }: Box, by: number) => ({
 });
 
 const rect = (x: number, y: number, width: number, height: number) => `M${x} ${y}h${width}v${height}h${-width}z`;
-
 const middleOf = ({ x, y, width, height }: Box) => ({ x: x + width / 2, y: y + height / 2 + 1 });
 
 const label = ({ x, y }: { x: number; y: number }, size: number, words = "", name = "name middle") =>
@@ -283,7 +273,6 @@ function nameCells(chips: Record<Side, SVGElement[]>, layout: Layout, run: Run, 
   }
 }
 
-/** How much a step attends to each source token: a bar under each, or in the cells of a strip. */
 function paidBars({ encoder }: Layout, row: HeadsWeight[]) {
   const { boxes, isStrip } = encoder.tokens;
   const bars = boxes.map(({ x, y, width, height }, at) => {
@@ -401,7 +390,6 @@ const sublayersOf = ({ encoder, decoder }: Layout) =>
     layers.flatMap(({ layer, attention }) => attention.map((each) => ({ layer, ...each }))),
   );
 
-/** Where a head stands, or what its layer is folded into. */
 const headBox = (layout: Layout, kind: Kind, layer: number, head: number) =>
   sublayersOf(layout).find((each) => each.kind === kind && each.layer === layer)?.heads[head] ??
   layout[kind === "encoder" ? "encoder" : "decoder"].folds.find(({ from, to }) => from <= layer && layer <= to)?.box;
@@ -442,7 +430,6 @@ function rowMarks(layout: Layout) {
   };
 }
 
-/** A token's way down its stack's stream. @param count of its side */
 function lanePath(layout: Layout, { side, at }: Token, count: number) {
   const { tokens, input, stream } = layout[STACK_OF[side]];
   const chip = tokens.boxes[at];

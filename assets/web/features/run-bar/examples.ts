@@ -12,7 +12,6 @@ import { askExample, askSurprise, plainText } from "./requests.ts";
 const PANEL = "all-examples";
 const MAX_LENGTH = 40; // letters of a sentence on a button; its title has all of them
 
-/** Examples of the run's model in one line; behind "more" all of them, a surprise and the words that it knows. */
 export function exampleBar() {
   const list = h("div", { class: "word-list" });
   const title = [h("h2", {}, t("words.title")), h("button", { class: "pill" }, t("close"))];

@@ -80,7 +80,6 @@ function reason(error: Message) {
   return formatMessage(key ? { ...error, key } : error);
 }
 
-/** Open Train on a sentence. @param pairs to learn beside it */
 function teach(sentence: string, pairs: [string, string][]) {
   document.dispatchEvent(new CustomEvent("teach:wanted", { detail: [sentence, pairs] }));
   update({ tab: "train" });

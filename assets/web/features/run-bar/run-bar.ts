@@ -143,7 +143,6 @@ function draw(parts: Parts) {
   parts.unit.draw();
 }
 
-/** A source word says its weight once it is pointed at. */
 function nameToken({ source, weights }: Parts, { target }: Event) {
   if (!(target instanceof HTMLElement)) return;
   const key = [...source.children].indexOf(target);
@@ -165,7 +164,6 @@ function stickToRun(run: HTMLElement) {
   style.setProperty("--run-line", `${card.offsetHeight - run.offsetTop + STUCK_GAP}px`);
 }
 
-/** The line of the run shrinks to show the whole of it, or scrolls to the step. */
 function fitTokens(target: HTMLElement) {
   const line = target.parentElement;
   const now = target.children[state.step];
@@ -178,7 +176,6 @@ function fitTokens(target: HTMLElement) {
   scrollToMiddle(line, now);
 }
 
-/** The parts that stay while the visitor steps through a run. */
 function drawRun(parts: Parts) {
   const { source, target, note, padding, changed, compare } = parts;
   const { run, baseline } = state;
@@ -222,7 +219,6 @@ function changeItem(change: Change) {
   return h("li", {}, undo);
 }
 
-/** Notes on a sentence: what an example shows, how mochte differs from möchte, and what the model has learned. */
 function describeRun(run: Run) {
   const notes: (string | Node)[][] = [];
   const add = (key: string, places: Places = {}) => notes.push(nodes(key, places));

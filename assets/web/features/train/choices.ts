@@ -18,7 +18,6 @@ export const { limits, defaults, sentences } = opening.train as any;
 export const CORPORA = ["toy", "classroom", "own"];
 const SESSION_KEY = "attention-bitte-train";
 
-/** The visitor's choices: one of the corpora, and of each the sentence to watch and the settings. */
 export const chosen = {
   corpus: "toy",
   name: "",
@@ -52,7 +51,6 @@ export function presets(): Record<string, Partial<Settings>> {
   return { shipped, paper: { model: defaults.paper, training: { ...settings().training, learning_rate } } };
 }
 
-/** Whether the server has not answered yet about what is chosen now. */
 export const isStale = () => planned.question !== JSON.stringify(question());
 
 export function problems(): Problem[] {

@@ -40,11 +40,8 @@ export const unsettledPairs = () => (own.agreed ? 0 : own.refused.length + own.b
 
 /** The sentence that a model is to learn and that has no translation yet; "" for none. */
 export const untranslated = () => (own.rows.some(isUntranslated) ? own.taught : "");
-
 const isTaught = ([source]: string[]) => own.taught !== "" && source === own.taught;
-
 const isUntranslated = (row: string[]) => isTaught(row) && !row[1].trim();
-
 const isFilled = (row: string[]) => row.some((text) => text.trim());
 
 /** After a reload the table is the visitor's own: a file has to be opened again to be read otherwise. */
@@ -173,7 +170,6 @@ function tableRow(i: number) {
   return h("tr", { "data-row": i }, rowHeading(formatNumber(i + 1)), cells, h("td", {}, remove));
 }
 
-/** Enter and the arrows move to another row; what is pasted from a spreadsheet fills several cells. */
 function reactToTable(body: HTMLTableSectionElement, edited: () => void, draw: () => void) {
   const placeOf = (event: Event) => {
     const { row, column } = (event.target as HTMLElement).dataset;

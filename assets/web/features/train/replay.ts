@@ -1,13 +1,7 @@
 // The replay of a training: one map at every snapshot, with a slider over them. No step of it asks the server.
 
-import {
-  isTraining,
-  measurementAt,
-  type Point,
-  type Snapshot,
-  type SnapshotRun,
-  training,
-} from "../../api/training-stream.ts";
+import type { Point, Snapshot, SnapshotRun } from "../../api/training-stream.ts";
+import { isTraining, measurementAt, training } from "../../api/training-stream.ts";
 import type { Kind } from "../../api/types.ts";
 import {
   cellOf,
@@ -46,7 +40,6 @@ const EVEN_SHARE = 0.2; // of the slider, which all snapshots have alike: what h
 const MAX_STEP_LABELS = 6;
 const WORDS = ["free", "forced"] as const;
 
-/** The visitor's position in the replay, also when the view is built again. */
 const view = {
   of: null as Snapshot[] | null, // the snapshots of the training that it belongs to
   at: null as number | null, // the step of one of them; null for the newest
@@ -68,14 +61,12 @@ function newest() {
 }
 const current = () => (view.at === null ? newest() : training.snapshots.findIndex(({ step }) => step === view.at));
 const words = () => (training.snapshots[0]?.forced ? view.words : "free");
-
 const runOf = (snapshot: Snapshot): SnapshotRun => snapshot[words()] ?? snapshot.free;
 const firstRun = () => runOf(training.snapshots[0]);
 const lastRun = () => runOf(training.snapshots[training.snapshots.length - 1]);
 
 /** Whether a row stands for the same word in every snapshot, so that its weights can be compared over time. */
 const rowsAreComparable = () => view.kind === "encoder" || words() === "forced";
-
 const rowOf = (query: number, run: SnapshotRun) => attentionRow(view.kind, view.layer, view.head, query, run);
 
 /** How much the largest weight of each row has grown; where rows are not comparable, how large it is. */
@@ -100,7 +91,6 @@ function contentRows(run: SnapshotRun) {
   return lengths.map((length) => length > 0 && length >= mean);
 }
 
-/** The model's own decoding of the sentence: the underline of a word is its probability. */
 export function translationChips({ output, probabilities }: { output: string[]; probabilities: number[] }) {
   const most = (training.reference?.split(" ").length ?? 0) + EXTRA_WORDS; // an untrained model goes on and on
   const shown = output.length > most + 1 ? output.slice(0, most) : output;
@@ -218,7 +208,6 @@ function buildPlayer(signal: AbortSignal) {
 
 const nearestSnapshot = (place: number) => argmax(places().map((each) => -Math.abs(each - place)));
 
-/** How much the maps of two snapshots differ: the mean difference of a weight. */
 function difference(a: Snapshot, b: Snapshot) {
   const [one, other] = [a.forced ?? a.free, b.forced ?? b.free];
   let sum = 0;
@@ -250,7 +239,6 @@ function places() {
   return spacing;
 }
 
-/** Where a step is on the slider, also between two snapshots. */
 function placeOfStep(step: number) {
   const { snapshots } = training;
   const next = snapshots.findIndex((each) => each.step >= step);
@@ -413,7 +401,6 @@ function drawChoices({ map, renew }: Parts, { attention, output }: SnapshotRun) 
   rows.value = String(view.query ?? "");
 }
 
-/** The largest weight of the marked row in every snapshot, where rows are comparable: the replay in one line. */
 function drawStory({ player: { weights, story } }: Parts, snapshot: Snapshot, query: number) {
   const { snapshots } = training;
   for (const each of [weights.element, story]) each.style.visibility = rowsAreComparable() ? "visible" : "hidden";

@@ -55,7 +55,6 @@ const GROUPS: Group[] = [
   },
 ];
 
-/** Settings that a schedule has no use for. */
 const isUnused = (name: string, schedule: Value) => name === (schedule === "warmup" ? "learning_rate" : "warmup_steps");
 
 export function trainSettings(changed: () => void) {

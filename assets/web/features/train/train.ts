@@ -118,7 +118,6 @@ function showTraining(whole: Element, live: Element) {
   (isBeside ? whole : live).scrollIntoView({ block: "start", behavior });
 }
 
-/** Asks the server for a plan of what is chosen while the tab is open, and again until it answers. */
 function planner(element: HTMLElement, draw: () => void, signal: AbortSignal) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const askIn = (pause: number) => {

@@ -16,7 +16,6 @@ import { button, changeDetector, headPicker, link } from "../../ui/parts.ts";
 import { pieceSearch } from "./piece-search.ts";
 
 type Parts = ReturnType<typeof build>;
-/** The cross-attention shown: a layer, and the head or the mean of all (`name`), with its weights. */
 type Shown = { layer: number; name: string; isMean: boolean; weights: number[] };
 
 const MAX_OF_PIECES = 10;
@@ -106,7 +105,6 @@ function stepCard({ token, probability }: Step, step: number) {
   return h("li", {}, opener);
 }
 
-/** A bar a source word: of many the strongest and the one that a head alone attends to most, then the rest as one. */
 function drawBars({ bars, more, areAllShown }: Parts, { layer, isMean, weights }: Shown) {
   const { run, step, gold } = state;
   const { cross } = run.attention;

@@ -162,7 +162,6 @@ function draw(parts: Parts) {
   if (parts.hasNewMap(run, baseline, kind, layer, head, width, zoom, session.map)) revealMost(parts);
 }
 
-/** Scroll to the cell of this head that has changed most; without changes, to the step's strongest. */
 function revealMost({ map, difference }: Parts) {
   const { kind, step } = state;
   const query = difference ? largestCell(difference, kind, state).query : kind === "encoder" ? 0 : step;
@@ -248,7 +247,6 @@ function describeChanges() {
   return joinSentences(same, experimentLink(EXPERIMENTS[run.changes[0].do] ?? ""));
 }
 
-/** Both outputs at every step, and what the modified run gives the original word; what is as it was is folded. */
 function stepTable(run: Run, baseline: Run) {
   const isModified = run !== baseline;
   const length = Math.max(run.steps.length, baseline.steps.length);
@@ -296,7 +294,6 @@ function stepRow(run: Run, baseline: Run, i: number, change: number | null, scal
   return h("tr", { onclick, ...attributes }, heading, cells([output(baseline), ...modified]));
 }
 
-/** By how much a probability has changed: a bar from the middle, the largest change its scale, and the points. */
 function shiftBar(change: number, scale: number, hasSameInput: boolean) {
   const points = `${change >= VISIBLE ? "+" : ""}${fixed(100 * change, 1)}`;
   const bar = h("i", { class: change < 0 ? "less" : "more", style: `--share: ${Math.abs(change) / scale}` });

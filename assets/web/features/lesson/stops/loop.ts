@@ -29,7 +29,6 @@ export const loop: Stop = {
   },
 };
 
-/** Explain a wrong choice: first teacher forcing, then free running. */
 function whyNot(name: string, outcome: { teacher: boolean; free: boolean }) {
   const saysTeacher = name === "both" || name === "only_teacher";
   if (saysTeacher !== outcome.teacher) return outcome.teacher ? "teacher" : "astray";

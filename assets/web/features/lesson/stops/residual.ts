@@ -34,7 +34,6 @@ export const residual: Stop = {
   },
 };
 
-/** What is added up: the stream of the chosen word before attention, and what attention adds. */
 async function streamAndChange(view: LessonView) {
   const { data, query } = await encoderHead(view);
   return { residual: data.at("residual", query), output: data.at("output", query) };

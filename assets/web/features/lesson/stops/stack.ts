@@ -53,7 +53,6 @@ export const stack: Stop = {
   },
 };
 
-/** The word of the source that is farthest from the chosen one; null where there is no other. */
 function farthestWord({ run, query }: LessonView) {
   const others = run.source.flatMap((token, i) => (token === "P" || i === query ? [] : [i]));
   return others.length ? others[argmax(others.map((i) => Math.abs(i - query)))] : null;
