@@ -4,27 +4,22 @@ import type { Symptom, TrainingMistakeRequest } from "#schema";
 import { api, type EventOf, reasonOf } from "./client.ts";
 import type { Message } from "./types.ts";
 
-/**
- * Phases: idle, asking, waiting, running, shown, recorded (shown as it was recorded), stopped, failed; `wrong` and
- * `right` are points [step, loss]; `joined` are the seconds since another visitor began it; `left` those until its
- * turn; `speed` is in steps a second.
- */
 export type MistakeTraining = ReturnType<typeof nothing>;
 
 const WINDOW_MS = 6000; // of the steps by which the speed is measured
 const MIN_WINDOW_MS = 1000;
 
 const nothing = () => ({
-  phase: "idle",
-  place: null as number | null,
-  left: null as number | null,
+  phase: "idle", // asking, waiting, running, shown, recorded (shown as it was recorded), stopped, failed
+  place: null as number | null, // in the queue
+  left: null as number | null, // seconds until its turn
   steps: 1,
-  wrong: [] as number[][],
+  wrong: [] as number[][], // points [step, loss]
   right: [] as number[][],
   symptom: null as Symptom | null,
   message: null as Message | null,
-  joined: null as number | null,
-  speed: null as number | null,
+  joined: null as number | null, // seconds since another visitor began it
+  speed: null as number | null, // steps a second
 });
 
 const trainings: Map<string, MistakeTraining> = new Map();

@@ -128,12 +128,11 @@ export function restoreTraining() {
   saveOnLeave(SESSION_KEY, fitting);
   const before = readSession(SESSION_KEY);
   const { phase } = training;
-  if (phase !== "idle" || !before?.events?.length) return false;
+  if (phase !== "idle" || !before?.events.length) return false;
   Object.assign(log, before);
   Object.assign(training, nothing(), before.about);
   for (const event of before.events) receiveEvent(event);
-  if (training.phase === "developing") training.phase = "trained";
-  if (training.phase !== "trained") training.phase = "failed";
+  training.phase = training.phase === "developing" ? "trained" : "failed";
   return true;
 }
 

@@ -7,15 +7,8 @@ import { h } from "../ui/dom.ts";
 import { dot, fixed, mean, normalised, products, scaled, softmax, sum, variance } from "../ui/numbers.ts";
 import { hint } from "../ui/parts.ts";
 import { keyName, orderKeys } from "./key-order.ts";
-import {
-  activationName,
-  concatenated,
-  headIsAblated,
-  type Part,
-  residualIsDropped,
-  type SublayerView,
-  temperatureIn,
-} from "./sublayer-stages.ts";
+import type { Part, SublayerView } from "./sublayer-stages.ts";
+import { activationName, concatenated, headIsAblated, residualIsDropped, temperatureIn } from "./sublayer-stages.ts";
 
 /** `show` gets how the number of the latest asked cell came about; some rows have a token's number: "k:3". */
 export function cellExplainer(show: (title: string, body: Child[]) => void) {

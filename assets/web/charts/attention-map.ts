@@ -25,19 +25,14 @@ import {
   widest,
 } from "./map-parts.ts";
 
-/**
- * `maxCell`: px of the cells of a small map; `maxHeight`: px of the whole, unless its rows would be too low to read;
- * `zoom`: a long sentence fits the width, this many times; `isOnPaper`: nothing scrolls; `beside`: runs whose maps stand
- * beside this one, with cells of the same size
- */
 type Options = {
   width: number;
   sides?: [Side, Side];
-  maxCell?: number;
-  maxHeight?: number;
-  zoom?: number;
-  isOnPaper?: boolean;
-  beside?: DrawnRun[];
+  maxCell?: number; // px, of a small map
+  maxHeight?: number; // px of the whole, unless its rows would be too low to read
+  zoom?: number; // a long sentence fits the width, this many times
+  isOnPaper?: boolean; // nothing scrolls
+  beside?: DrawnRun[]; // runs whose maps stand beside this one, with cells of the same size
 };
 type MapLayout = ReturnType<typeof layoutOf>;
 export type DrawnMap = ReturnType<typeof heatmap>;

@@ -29,11 +29,10 @@ export function headGrid(choose: (head: number) => void) {
   return { element, draw };
 }
 
-export function gridCells(
-  { layers, heads }: { layers: number; heads: number },
-  heading: (layer: number) => Child,
-  cell: (layer: number, head: number) => Child,
-): Child[] {
+type Cell = (layer: number, head: number) => Child;
+type Counts = { layers: number; heads: number };
+
+export function gridCells({ layers, heads }: Counts, heading: (layer: number) => Child, cell: Cell): Child[] {
   const every = Array.from({ length: heads }, (_, head) => head);
   const rows = Array.from({ length: layers }, (_, i) => [heading(i), every.map((head) => cell(i, head))]);
   return [axis(t("head")), every.map((head) => axis(head + 1)), rows];

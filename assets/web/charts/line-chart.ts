@@ -13,6 +13,9 @@ type ChartData = { steps: number; yaxis: object; curves: Curve[]; level?: { at: 
 /** The curve goes from 0 to 1 and to `top`; `marked` are places to show, `place` is the one shown, with its value. */
 type SparklineData = { points: Point[]; marked: number[]; top: number; place: number; value: number | null };
 
+/** `pause`: ms between two drawings. */
+type Look = { pause: number; staticPlot?: boolean };
+
 const THUMB = 9; // px, half the slider's, whose middle does not reach its ends
 const PAUSE_MS = 250; // Plotly takes tens of milliseconds, and a training measures more often
 const MAX_UNIFORM_LOSSES = 3; // an axis of losses reaches this many times the loss of a uniform guess at most
@@ -36,12 +39,8 @@ export function sparkline(height: number, colour: string, signal: AbortSignal) {
 }
 
 /** Where Plotly cannot be loaded nothing is drawn until the next call: the numbers stand beside the chart as well. */
-function redrawn<Data>(
-  element: HTMLElement,
-  figure: (data: Data) => Figure,
-  signal: AbortSignal,
-  { pause, ...options }: { pause: number; staticPlot?: boolean },
-) {
+function redrawn<Data>(element: HTMLElement, figure: (data: Data) => Figure, signal: AbortSignal, look: Look) {
+  const { pause, ...options } = look;
   let data: Data | null = null;
   let isScheduled = false;
   const drawNow = () => {

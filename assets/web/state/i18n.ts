@@ -109,18 +109,15 @@ export const formatPercents = (one: number, other: number) => percentTexts(one, 
 
 export async function chooseLanguage(name: string) {
   await speak(name);
-  if (name !== language) return;
-  writePreference(LANGUAGE_KEY, name);
+  if (name === language) writePreference(LANGUAGE_KEY, name);
 }
 
 /** Speak what the link asks for, else what was chosen before, else what the browser speaks, else English. */
-export const speakPreferredLanguage = () => speak(preferredLanguage());
-
-function preferredLanguage() {
+export function speakPreferredLanguage() {
   const traditional = (tag: string) => /^zh\b.*\b(hant|tw|hk|mo)\b/i.test(tag);
   const spoken = navigator.languages.map((tag) =>
     traditional(tag) ? "zh-Hant" : /^zh\b/i.test(tag) ? "zh-Hans" : tag.slice(0, 2),
   );
   const wishes = [new URLSearchParams(location.search).get("language"), readPreference(LANGUAGE_KEY), ...spoken];
-  return wishes.find((wish) => wish && schema.languages.includes(wish)) ?? "en";
+  return speak(wishes.find((wish) => wish && schema.languages.includes(wish)) ?? "en");
 }

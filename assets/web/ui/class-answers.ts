@@ -3,12 +3,12 @@
 import type { ShownQuestion } from "#schema";
 import { EXERCISES, offeredCauses, schema } from "../api/schema.ts";
 import type { Child } from "../api/types.ts";
-import { openQuestion } from "../state/class-questions.ts";
 import { joinSentences, nodes, t } from "../state/i18n.ts";
 import { argmax, attentionRow, state } from "../state/state.ts";
 import { distinctWord } from "../state/words.ts";
 import { h, word } from "./dom.ts";
 import { cells, table } from "./parts.ts";
+import { openQuestion } from "./question.ts";
 
 /** A question on the wire. A page without a translation shows the teacher's wording (`text`). */
 type About =

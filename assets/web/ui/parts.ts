@@ -44,8 +44,16 @@ export const option =
 
 export const kindPicker = () => namedChoice(t("attention.which"), KINDS, "kind", (kind) => update({ kind }));
 
-/** `draw` after every change, with the maps of the kind that is shown. @param hasMean of a layer's heads, as a choice */
-export function headPicker(names = ["layer", "head"] as ("layer" | "head")[], hasMean = false) {
+/** `hasMean`: of a layer's heads, as a choice; `of`: what is chosen now. */
+type HeadChoice = {
+  names?: ("layer" | "head")[];
+  hasMean?: boolean;
+  of?: { layer: number; head: number; averaged?: boolean };
+  choose?: (choice: { layer?: number; head?: number; averaged?: boolean }) => void;
+};
+
+/** `draw` after every change, with the maps of the kind that is shown. */
+export function headPicker({ names = ["layer", "head"], hasMean, of = state, choose = update }: HeadChoice = {}) {
   const element = h("div", { class: "pickers" });
   const hasNewShape = changeDetector();
   let setters = [() => {}];
@@ -57,10 +65,10 @@ export function headPicker(names = ["layer", "head"] as ("layer" | "head")[], ha
         const mean = hasMean && name === "head" ? [["mean", t("mean")] as [string, string]] : [];
         const averaged = (value: string) => (mean.length ? { averaged: value === "mean" } : {});
         const choice = segmented(t(name), [...mean, ...numberedOptions(count)], (value) =>
-          update({ ...averaged(value), ...(value === "mean" ? {} : { [name]: Number(value) }) }),
+          choose({ ...averaged(value), ...(value === "mean" ? {} : { [name]: Number(value) }) }),
         );
         element.append(h("span", { class: "pair" }, t(name), choice.element));
-        return () => choice.set(mean.length && state.averaged ? "mean" : Math.min(state[name], count - 1));
+        return () => choice.set(mean.length && of.averaged ? "mean" : Math.min(of[name], count - 1));
       });
     }
     for (const set of setters) set();

@@ -40,7 +40,7 @@ export function mount({ element, signal }: View) {
   const say = h("p", { class: "say", "aria-live": "polite" });
   const kinds = kindPicker();
   const drawings = namedChoice(t("attention.how"), DRAWING_NAMES, "attention", (drawing) => update({ drawing }));
-  const layers = headPicker(["layer"]);
+  const layers = headPicker({ names: ["layer"] });
   const overlay = button("pill toggle", t("attention.gold"), () => update({ gold: !state.gold }), { id: "gold" });
   const open: Open = (place) => {
     update({ ...place, drawing: "heatmap" });

@@ -147,11 +147,6 @@ function alignmentColumn() {
   };
 }
 
-function openAlignment() {
-  const stop = LESSON_STOPS.indexOf("align");
-  update({ tab: "lesson", stop, stops: stopsWith(stop) });
-}
-
 const openHead = ({ layer, head }: Head) => update({ kind: "cross", layer, head, averaged: false });
 
 function errorGrid(rates: number[][], name: string) {
@@ -160,6 +155,8 @@ function errorGrid(rates: number[][], name: string) {
 }
 
 function whyNoScores({ model, reference }: Run) {
+  const stop = LESSON_STOPS.indexOf("align");
+  const openAlignment = () => update({ tab: "lesson", stop, stops: stopsWith(stop) });
   if (model.pieces) return [t("heads.real"), " ", link(t("heads.draw"), openAlignment)];
   if (!reference) return t("heads.unknown");
   return reference.aligned ? t("heads.mistaken", { right: reference.text }) : t("heads.unaligned");

@@ -8,7 +8,6 @@ import { room } from "../../api/room.ts";
 import { schema } from "../../api/schema.ts";
 import type { Child, View } from "../../api/types.ts";
 import { forgetClass, isPresenting } from "../../state/address.ts";
-import { isQuestionComing, openQuestion } from "../../state/class-questions.ts";
 import { formatMessage, formatNumber, formatPercent, t } from "../../state/i18n.ts";
 import { LESSON_STOPS } from "../../state/lesson-plan.ts";
 import { state } from "../../state/state.ts";
@@ -24,6 +23,7 @@ import {
 } from "../../ui/class-answers.ts";
 import { h, keepFocus, segmented, setChildren, twoFrames } from "../../ui/dom.ts";
 import { button, closest, link, onResize } from "../../ui/parts.ts";
+import { isQuestionComing, openQuestion } from "../../ui/question.ts";
 import { showAddress, showSummary } from "./dialogs.ts";
 import { followRoom, isFollowing, isNotesPage, setFollowing } from "./follow.ts";
 

@@ -1,7 +1,6 @@
 // Are the numbers on the page right? Checks of this run, made by the server for every run.
 
 import type { Check } from "#schema";
-
 import type { Child } from "../../api/types.ts";
 import { hasFullyMaskedRow } from "../../charts/attention-map.ts";
 import { t } from "../../state/i18n.ts";

@@ -3,7 +3,7 @@
 import { firstRun, models } from "../../api/models.ts";
 import { schema } from "../../api/schema.ts";
 import type { View } from "../../api/types.ts";
-import { hereButton } from "../../charts/overview-mini.ts";
+import { hereButton } from "../../charts/overview-place.ts";
 import { openRun } from "../../state/experiments.ts";
 import { t } from "../../state/i18n.ts";
 import { plannedStops } from "../../state/lesson-plan.ts";

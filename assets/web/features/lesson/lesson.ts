@@ -3,10 +3,9 @@
 
 import { sessionMap } from "../../api/session.ts";
 import type { Child, State, View } from "../../api/types.ts";
-import { hereButton } from "../../charts/overview-mini.ts";
+import { hereButton } from "../../charts/overview-place.ts";
 import { formulaRow, shapeChain, stageFigure, stageHeadline } from "../../charts/sublayer-stages.ts";
 import { isPresenting } from "../../state/address.ts";
-import { awaitStopQuestion, offerQuestion } from "../../state/class-questions.ts";
 import { findExperiment, openExperiment } from "../../state/experiments.ts";
 import { hasText, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { LESSON_STOPS, type StopName } from "../../state/lesson-plan.ts";
@@ -15,10 +14,9 @@ import { h, setChildren, twoFrames } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { fitToScreen } from "../../ui/fit-to-screen.ts";
 import { button, changeDetector, drawInSight, isOpen, link, onStopKeys, startButton } from "../../ui/parts.ts";
-import { askedQuestion, type Guesses } from "../../ui/question.ts";
+import { askedQuestion, awaitStopQuestion, type Guesses, offerQuestion } from "../../ui/question.ts";
 import { planChooser, progressBar } from "./bar.ts";
 import { colourLegend, encoderHead, type LessonView, lessonView, type Stop } from "./stop.ts";
-
 import * as stops from "./stops.ts";
 
 type Parts = ReturnType<typeof build>;

@@ -206,7 +206,8 @@ async function drawCrosshair({ controls, figures, formula, waveHeading, alikeHea
   const wave = Array.from({ length: count }, (_, p) => values[p * width + dimension]);
   const alike = Array.from(cosines.subarray(position * count, (position + 1) * count));
   const wavelength = wavelengths[dimension];
-  const name = isSine(dimension, width, sinusoid) ? "sin" : "cos";
+  const isSine = sinusoid === "halves" ? dimension < width / 2 : dimension % 2 === 0;
+  const name = isSine ? "sin" : "cos";
   const places = {
     position,
     dimension,
@@ -232,9 +233,6 @@ async function drawCrosshair({ controls, figures, formula, waveHeading, alikeHea
   await drawCurve(figures.wave, encoding.curve, "curve", wave, { x, y });
   await drawCurve(figures.alike, encoding.similar, "similar", alike);
 }
-
-const isSine = (dimension: number, width: number, sinusoid: typeof view.sinusoid) =>
-  sinusoid === "halves" ? dimension < width / 2 : dimension % 2 === 0;
 
 /** Values at positions, with a line at the chosen one; on a smooth `line`, dots. */
 const drawCurve = (element: Plot, figure: Record<string, unknown>, name: string, y: number[], line = {}) =>

@@ -2,7 +2,7 @@
 
 import { firstRun, isReal, modelName } from "../../api/models.ts";
 import type { Change, Message, Places, Run, View } from "../../api/types.ts";
-import { hereButton } from "../../charts/overview-mini.ts";
+import { hereButton } from "../../charts/overview-place.ts";
 import { isPresenting, updateAddressBar } from "../../state/address.ts";
 import { attendsAhead, hasNoEffect, requestChanges, undoChange } from "../../state/changes.ts";
 import { openRun } from "../../state/experiments.ts";
@@ -180,7 +180,9 @@ function drawRun(parts: Parts) {
   const { source, target, note, padding, changed, compare } = parts;
   const { run, baseline } = state;
   padding.hidden = !run.source.includes("P");
-  setChildren(source, ...run.source.map((token, i) => [sourceChip(token, run.typed[i]), " "]));
+  const typed = (token: string, i: number) =>
+    Object.assign(chip("span", token, "source"), { textContent: run.typed[i] });
+  setChildren(source, ...run.source.map((token, i) => [typed(token, i), " "]));
   const output = run.output.map((token, step) => {
     const { probability } = run.steps[step];
     const title = t("run.chip", { step: step + 1, share: formatPercent(probability) });
@@ -192,12 +194,6 @@ function drawRun(parts: Parts) {
   showNote(parts);
   const nothing = h("p", { class: "hint" }, t("changed.nothing"));
   replaceKeepingFocus(changed, baseline ? changeList(run, baseline, compare) : [nothing]);
-}
-
-function sourceChip(token: string, typed: string) {
-  const shown = chip("span", token, "source");
-  shown.textContent = typed;
-  return shown;
 }
 
 function changeList(run: Run, baseline: Run, compare: HTMLElement) {

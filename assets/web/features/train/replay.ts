@@ -3,10 +3,10 @@
 import type { Point, Snapshot, SnapshotRun } from "../../api/training-stream.ts";
 import { isTraining, measurementAt, training } from "../../api/training-stream.ts";
 import type { Kind } from "../../api/types.ts";
+import type { DrawnMap } from "../../charts/attention-map.ts";
 import {
   cellOf,
   cellTips,
-  type DrawnMap,
   describeRow,
   heatmap,
   heatmapHeight,
@@ -17,20 +17,9 @@ import { headGrid } from "../../charts/head-grids.ts";
 import { sparkline, topLoss } from "../../charts/line-chart.ts";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { argmax, attentionRow, KINDS, SIDES } from "../../state/state.ts";
-import {
-  chip,
-  h,
-  icon,
-  isSpecial,
-  namedChoice,
-  numberedOptions,
-  replaceKeepingFocus,
-  scrollBox,
-  segmented,
-  word,
-} from "../../ui/dom.ts";
+import { chip, h, icon, isSpecial, namedChoice, scrollBox, word } from "../../ui/dom.ts";
 import { pictureFrame, savable } from "../../ui/export.ts";
-import { button, changeDetector, closest, link, onResize, option, setContent } from "../../ui/parts.ts";
+import { button, changeDetector, closest, headPicker, link, onResize, option, setContent } from "../../ui/parts.ts";
 
 type Parts = ReturnType<typeof build>;
 
@@ -287,7 +276,7 @@ function onSliderKey(event: KeyboardEvent) {
 function buildMap(drawn: () => DrawnMap | null, signal: AbortSignal) {
   const kind = namedChoice(t("attention.which"), KINDS, "kind", (kind) => choose({ kind, query: null }));
   const whose = namedChoice(t("replay.words"), WORDS, "replay.words", (words) => change({ words, query: null }));
-  const layers = h("span", { class: "pickers" });
+  const layers = headPicker({ names: ["layer"], of: view, choose });
   const large = h("div", { class: "large" });
   const place = scrollBox(large);
   const tip = cellTips(large, drawn, signal);
@@ -301,7 +290,7 @@ function buildMap(drawn: () => DrawnMap | null, signal: AbortSignal) {
   const meaning = h("p", { class: "hint meaning" });
   const box = h("div", { class: "map" }, heading, zoom.element, place, tip);
   const map = savable(box, large, () => fileName(`head-${view.head + 1}`));
-  const controls = h("div", { class: "controls" }, kind.element, whose.element, layers);
+  const controls = h("div", { class: "controls" }, kind.element, whose.element, layers.element);
   const thumbnails = pictureFrame(grid.element, () => fileName("heads"), [gridHeading, grid.element, most]);
   const element = [
     h("div", { class: "columns" }, map, h("div", {}, controls, thumbnails)),
@@ -380,19 +369,15 @@ function drawOutput({ player: { output }, renew }: Parts, { source, free }: Snap
   output.style.minHeight = `${output.clientHeight}px`; // never less than before: what stands below does not move
 }
 
-function drawChoices({ map, renew }: Parts, { attention, output }: SnapshotRun) {
+function drawChoices({ map }: Parts, { attention, output }: SnapshotRun) {
   const { kind, whose, layers, rows, meaning, most } = map;
-  const { layers: count, queries } = attention[view.kind];
+  const { queries } = attention[view.kind];
   const isEncoder = view.kind === "encoder";
   const isComparable = rowsAreComparable();
   kind.set(view.kind);
   whose.element.hidden = !training.snapshots[0].forced;
   whose.set(words());
-  renew("layers", [count, view.layer], () => {
-    const choice = segmented(t("layer"), numberedOptions(count), (value) => choose({ layer: Number(value) }));
-    choice.set(view.layer);
-    replaceKeepingFocus(layers, [h("span", {}, t("layer")), choice.element]);
-  });
+  layers.draw(attention[view.kind]);
   meaning.textContent = t(`replay.about.${isEncoder ? "encoder" : words()}`);
   most.textContent = t(isComparable ? "replay.most" : "replay.hardest");
   const usual = t(isComparable ? "replay.row_most" : "replay.row_hardest");

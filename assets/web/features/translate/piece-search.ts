@@ -1,7 +1,6 @@
 // Any piece of a long vocabulary, found by typing: its rank, its probability and its logit at a step.
 
 import type { FoundCandidate } from "#schema";
-
 import { schema } from "../../api/schema.ts";
 import { forceButton } from "../../charts/outputs.ts";
 import { formatNumber, formatPercent, t } from "../../state/i18n.ts";

@@ -49,7 +49,7 @@ const build = (signal: AbortSignal) => ({
   bars: h("ol", { class: "bars" }),
   more: link("", () => {}, { hidden: true }),
   areAllShown: false, // of many source words
-  pickers: headPicker(["layer", "head"], true),
+  pickers: headPicker({ hasMean: true }),
   ablated: h("p", { class: "hint", hidden: true }, t("ablation.shown")),
   explained: h("p", { class: "hint" }),
   pieces: h("div", { class: "controls", hidden: true }),
