@@ -1,4 +1,4 @@
-// The places of the picture of the whole: what each is called, where it leads, and which of them the visitor is at.
+// The places of the picture of the whole: what each is called, where it leads, and a small picture of where one is.
 
 import type { Kind, Run, Stack, State } from "../api/types.ts";
 import { t } from "../state/i18n.ts";

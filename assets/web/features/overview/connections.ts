@@ -98,8 +98,9 @@ function outputPath({ decoder, output, isWide, type, height }: Layout) {
   const order = [linear, candidates, word];
   const steps = order.flatMap((box, i) => {
     const end = isWide ? box.y + box.height + 2 : box.y - 2;
-    const before = i ? order[i - 1].y + (isWide ? -1 : order[i - 1].height + 1) : foot;
-    return [`M${middle} ${before}V${end}`, arrow(middle, end, 0, isWide ? -1 : 1, type)];
+    const before = i ? order[i - 1].y + (isWide ? -1 : order[i - 1].height + 1) : stream.bottom + 1;
+    const start = isWide && !i ? "" : `M${middle} ${before}`; // there the line goes on
+    return [`${start}V${end}`, arrow(middle, end, 0, isWide ? -1 : 1, type)];
   });
   return [`M${from} ${stream.bottom}V${foot}H${middle}`, ...steps];
 }

@@ -106,7 +106,7 @@ export function mount({ element, signal }: View) {
   });
   onTrainingChange(drawTraining, signal);
   const warnOfLoss = (event: Event) => isTraining() && training.phase !== "developing" && event.preventDefault();
-  addEventListener("beforeunload", warnOfLoss, { signal });
+  addEventListener("beforeunload", warnOfLoss, { signal }); // a training ends with the page
   document.addEventListener("train:taught", learnTaught, { signal });
   draw();
   drawTraining();
