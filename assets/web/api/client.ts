@@ -13,9 +13,7 @@ export type RequestOf<Name extends QuestionName> = Questions[Name]["request"];
 export type AnswerOf<Name extends QuestionName> = Exclude<Questions[Name]["answer"], Wire["Refusal"]>;
 export type EventOf<Name extends keyof Streams> = Exclude<Streams[Name]["event"], { event: "error" }>;
 
-interface Options {
-  signal?: AbortSignal;
-}
+type Options = { signal?: AbortSignal };
 type Api = {
   [Name in QuestionName]: (request: RequestOf<Name>, options?: Options) => Promise<AnswerOf<Name>>;
 } & {
@@ -46,8 +44,6 @@ export class Refused extends Error {
 }
 
 export const reasonOf = (error: unknown) => (error instanceof Refused ? error.reason : NO_ANSWER);
-
-/** Whether a question was given up for a newer one, or by its own signal. */
 export const isAborted = (error: unknown) => error instanceof DOMException && error.name === "AbortError";
 
 /** Every question of the server by its name (transformer/web/api/table.py). */
@@ -182,7 +178,6 @@ async function send(name: string, request: unknown, signal?: AbortSignal, more: 
   }
 }
 
-/** Report the queue's state to the page: null once all answers have arrived. */
 const tell = (news: { waiting: number } | { full: true } | null) =>
   document.dispatchEvent(new CustomEvent("queue:changed", { detail: news }));
 

@@ -38,6 +38,5 @@ export function streamHeads(what: HeadsRequest["what"], run: Run, receive: (even
   return stream;
 }
 
-/** Seconds until the last head, at the pace so far; null while nothing is done. */
 export const secondsLeft = ({ done, of, since }: HeadStream) =>
   done ? ((performance.now() - since) / 1000 / done) * (of - done) : null;

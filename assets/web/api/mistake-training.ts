@@ -4,27 +4,22 @@ import type { Symptom, TrainingMistakeRequest } from "#schema";
 import { api, type EventOf, reasonOf } from "./client.ts";
 import type { Message } from "./types.ts";
 
-/**
- * Phases: idle, asking, waiting, running, shown, recorded (shown as it was recorded), stopped, failed; `wrong` and
- * `right` are points [step, loss]; `joined` are the seconds since another visitor began it; `left` those until its
- * turn; `speed` is in steps a second.
- */
 export type MistakeTraining = ReturnType<typeof nothing>;
 
 const WINDOW_MS = 6000; // of the steps by which the speed is measured
 const MIN_WINDOW_MS = 1000;
 
 const nothing = () => ({
-  phase: "idle",
-  place: null as number | null,
-  left: null as number | null,
+  phase: "idle", // asking, waiting, running, shown, recorded (shown as it was recorded), stopped, failed
+  place: null as number | null, // in the queue
+  left: null as number | null, // seconds until its turn
   steps: 1,
-  wrong: [] as number[][],
+  wrong: [] as number[][], // points [step, loss]
   right: [] as number[][],
   symptom: null as Symptom | null,
   message: null as Message | null,
-  joined: null as number | null,
-  speed: null as number | null,
+  joined: null as number | null, // seconds since another visitor began it
+  speed: null as number | null, // steps a second
 });
 
 const trainings: Map<string, MistakeTraining> = new Map();
@@ -33,7 +28,6 @@ let abort = new AbortController(); // ends the stream of the one that goes on
 export const mistakeTraining = (name: string) => trainings.get(name) ?? nothing();
 export const isGoingOn = ({ phase }: MistakeTraining) => ["asking", "waiting", "running"].includes(phase);
 export const isTrainingMistake = () => [...trainings.values()].some(isGoingOn);
-
 const changed = () => document.dispatchEvent(new Event("mistake:changed"));
 
 export async function trainMistake(name: string) {
@@ -69,7 +63,6 @@ export async function showRecording(name: string) {
 
 export const stepsDone = ({ wrong, right }: MistakeTraining) => wrong.length + right.length;
 
-/** Measures steps a second by those of the last seconds; null where they are too few. */
 function speedometer() {
   let marks: [number, number][] = []; // milliseconds, and the steps done then
   return (done: number) => {

@@ -16,27 +16,19 @@ export const models = (): Record<string, Model | OwnModel> => ({
   ...Object.fromEntries(own.map((each) => [each.checkpoint, each])),
 });
 
-/** A model's first example, as a run to ask for. */
 export const firstRun = (checkpoint: string): RunRequest => ({
   checkpoint,
   sentence: models()[checkpoint].examples[0].sentence,
   changes: [],
 });
 
-/** This session's models, oldest first. */
 export const ownModels = () => own;
 
 /** Names of the models that had to make room for the newest. */
 export const lostModels = () => lost;
-
 export const isOwn = (checkpoint: string) => !Object.hasOwn(shipped, checkpoint);
-
-/** Whether a model is a published translator. */
 export const isReal = (checkpoint: string) => shipped[checkpoint]?.real !== undefined;
-
 export const modelName = (checkpoint: string) => own.find((each) => each.checkpoint === checkpoint)?.name ?? checkpoint;
-
-/** Whether a model is another visitor's, who has shared it. */
 export const isShared = (checkpoint: string) => own.some((each) => each.checkpoint === checkpoint && each.shared);
 
 export function modelAddress(checkpoint: string) {
@@ -50,7 +42,6 @@ export const tokenAddress = (token: string) => `${SHARED}${token}`;
 export const unknownToken = (text: string) =>
   text.startsWith(SHARED) && !checkpointFromAddress(text) ? text.slice(SHARED.length) : null;
 
-/** The checkpoint that an address names; null for one that is not here. */
 export const checkpointFromAddress = (text: string) =>
   Object.keys(models()).find((checkpoint) => modelAddress(checkpoint) === text) ?? null;
 
@@ -67,11 +58,7 @@ function changed() {
 export const useModel = (checkpoint: string) =>
   document.dispatchEvent(new CustomEvent("checkpoint:wanted", { detail: checkpoint }));
 
-/**
- * The page uses a model that was trained or brought from now on. Two of one name are told apart by a number.
- * @param answer `kept` are the keys of all models that the server has of this session: the oldest may have gone for a
- * new one.
- */
+/** @param answer `kept`: the keys of all models that the server has of this session; the oldest may have gone */
 export function addModel({ model, kept }: { model: OwnModel; kept: string[] }) {
   const isKept = ({ checkpoint, shared }: OwnModel) => shared || kept.includes(checkpoint);
   lost = own.filter((each) => !isKept(each)).map((each) => each.name);
@@ -84,7 +71,7 @@ export const addSharedModel = (model: OwnModel) => add({ ...model, shared: true 
 
 function add(model: OwnModel) {
   const taken = new Set([...Object.keys(shipped), ...own.map(({ name }) => name)]);
-  let name = model.name;
+  let name = model.name; // two of one name are told apart by a number
   for (let i = 2; taken.has(name); i++) name = `${model.name} ${i}`;
   own = [...own, { ...model, name }];
   changed();

@@ -23,7 +23,6 @@ let abort = new AbortController(); // ends the stream
 
 export const awaitedModel = () => wait;
 
-/** Seconds until all bytes have arrived, at the pace so far; null while unknown. */
 export function secondsLeft() {
   if (!wait?.since) return null;
   const [fetched, time] = [wait.fetched - wait.since.fetched, performance.now() - wait.since.time];

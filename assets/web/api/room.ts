@@ -34,13 +34,17 @@ let listening = new AbortController(); // aborted when the page leaves the room
 
 const changed = () => document.dispatchEvent(new Event("room:changed"));
 
+function complain(error: unknown) {
+  room.message = reasonOf(error);
+  changed();
+}
+
 /** The revealed questions of this class, those of the rooms before included, oldest first. */
 export function revealedQuestions() {
   const { past = [], question } = room.shown ?? {};
   return [...room.earlier, ...(past ?? []), ...(question?.state === "revealed" ? [question] : [])];
 }
 
-/** The question that the class is asked, until it is revealed. */
 export const pendingQuestion = () =>
   room.phase !== "ended" && room.shown?.question && room.shown.question.state !== "revealed"
     ? room.shown.question
@@ -53,15 +57,13 @@ export function secondsLeft() {
   return Math.max(0, Math.ceil(seconds - (performance.now() - room.heard) / 1000));
 }
 
-/** Open a class, and lead it from this page. Returns whether there is one. */
 export async function openRoom() {
   try {
     const opened = await api.open_class({ page: document.baseURI });
     enter({ ...nothing(), ...opened, role: "teacher", phase: "joining", earlier: room.earlier });
     return true;
   } catch (error) {
-    room.message = reasonOf(error);
-    changed();
+    complain(error);
     return false;
   }
 }
@@ -83,7 +85,6 @@ export function leadRoom(code: string, secret: string) {
   enter({ ...nothing(), ...known, role: "teacher", phase: "joining" });
 }
 
-/** The room that this browser leads. */
 export function storedRoom(): Pick<typeof room, "code" | "secret" | "address" | "qr" | "earlier" | "shown"> | null {
   try {
     return JSON.parse(readPreference(CLASS_KEY) ?? "null");
@@ -158,12 +159,8 @@ function receive(event: ClassEvent) {
 }
 
 export async function lead(action: Lead) {
-  try {
-    await api.lead_class({ code: room.code, secret: room.secret, ...action } as RequestOf<"lead_class">);
-  } catch (error) {
-    room.message = reasonOf(error);
-    changed();
-  }
+  const request = { code: room.code, secret: room.secret, ...action } as RequestOf<"lead_class">;
+  await api.lead_class(request).catch(complain);
 }
 
 export const ask = (about: string, choices: string[], seconds: number | null) =>
@@ -180,7 +177,6 @@ export async function vote(choice: number) {
     await api.vote({ code: room.code, student: studentId(), question: id, round, choice });
   } catch (error) {
     if (mine[round] === choice) mine[round] = before;
-    room.message = reasonOf(error);
-    changed();
+    complain(error);
   }
 }

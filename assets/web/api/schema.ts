@@ -2,7 +2,6 @@
 
 import type { DecodingSettings, Opening, PageSchema, Parameter } from "#schema";
 
-/** What the page is opened with (transformer/web/page.py). */
 export const opening: Opening = JSON.parse(document.getElementById("opening")?.textContent ?? "null");
 
 export const schema: PageSchema = opening.schema;

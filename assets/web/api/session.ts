@@ -9,9 +9,7 @@ function attempt<T>(access: () => T) {
 }
 
 export const readPreference = (key: string) => attempt(() => localStorage.getItem(key));
-
 export const writePreference = (key: string, value: string) => attempt(() => localStorage.setItem(key, value));
-
 export const readSession = (key: string) => attempt(() => JSON.parse(sessionStorage.getItem(key) ?? "null"));
 
 export const writeSession = (key: string, value: unknown) =>

@@ -9,7 +9,6 @@ type TrainingEvent = EventOf<"train">;
 
 /** A measurement at a step: [step, loss, accuracy]. */
 export type Point = number[];
-/** One decoding of a snapshot, with its maps. */
 export type SnapshotRun = DrawnRun & { text: string; probabilities: number[] };
 /** The network at one step: what it decodes freely, and what it outputs when it reads the right words. */
 export type Snapshot = { step: number; source: string[]; free: SnapshotRun; forced: SnapshotRun | null };
@@ -124,20 +123,16 @@ function receiveEvent(data: TrainingEvent) {
   if (data.event === "trained") Object.assign(training, { phase: "developing", scores: data.scores });
 }
 
-/**
- * After a reload: the curves and the replay of the training before it, and from now on those of any training for the
- * next reload. One that the reload has ended is not there any more. Returns whether there is a training to show.
- */
+/** Of the training before a reload, which has ended it, the curves and the replay. Returns whether there are any. */
 export function restoreTraining() {
   saveOnLeave(SESSION_KEY, fitting);
   const before = readSession(SESSION_KEY);
   const { phase } = training;
-  if (phase !== "idle" || !before?.events?.length) return false;
+  if (phase !== "idle" || !before?.events.length) return false;
   Object.assign(log, before);
   Object.assign(training, nothing(), before.about);
   for (const event of before.events) receiveEvent(event);
-  if (training.phase === "developing") training.phase = "trained";
-  if (training.phase !== "trained") training.phase = "failed";
+  training.phase = training.phase === "developing" ? "trained" : "failed";
   return true;
 }
 
@@ -153,12 +148,10 @@ function fitting() {
   return { about: log.about, events: log.events.filter((_, i) => lengthCounts(i)) };
 }
 
-/** In the order of their steps, in whatever order they come. */
 function insert<T>(list: T[], one: T, step: (one: T) => number) {
   list.splice(list.findLastIndex((each) => step(each) <= step(one)) + 1, 0, one);
 }
 
-/** A snapshot with runs that charts/attention-map.ts can draw. */
 function snapshotOf({ step, source, encoder, free, forced }: SnapshotTaken): Snapshot {
   const decoded = ({ weights, ...rest }: StackedMaps): AttentionMaps => ({ ...rest, values: decodeShares(weights) });
   const encoderMaps = decoded(encoder);

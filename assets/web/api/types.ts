@@ -36,7 +36,6 @@ export interface DrawnRun {
   output: string[];
 }
 
-/** One translation with everything that was recorded of it. */
 export type Run = Omit<Wire.Run, "attention" | "steps"> &
   DrawnRun & {
     steps: Step[];
@@ -44,21 +43,13 @@ export type Run = Omit<Wire.Run, "attention" | "steps"> &
   };
 export type PieceRun = Run & Required<Pick<Run, "words">>;
 
-/** A run that a link or a click asks for. */
-export interface RunRequest {
-  checkpoint: string;
-  sentence: string;
-  changes: Change[];
-}
+export type RunRequest = { checkpoint: string; sentence: string; changes: Change[] };
 
 /** A model of this session, or one that somebody has shared. */
 export type OwnModel = Required<Wire.Model> & { shared?: true };
 
 /** What `mount` of a view gets. `signal` aborts when the view is mounted again. */
-export interface View {
-  element: HTMLElement;
-  signal: AbortSignal;
-}
+export type View = { element: HTMLElement; signal: AbortSignal };
 
 /** What this visitor looks at. Numbers count from 0. */
 export interface State extends Omit<Wire.DecodingSettings, "seed"> {

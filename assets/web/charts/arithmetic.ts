@@ -5,16 +5,10 @@ import { formatNumber, t } from "../state/i18n.ts";
 import { fetchParameters, type Matrix } from "../state/server-cache.ts";
 import { h } from "../ui/dom.ts";
 import { dot, fixed, mean, normalised, products, scaled, softmax, sum, variance } from "../ui/numbers.ts";
+import { hint } from "../ui/parts.ts";
 import { keyName, orderKeys } from "./key-order.ts";
-import {
-  activationName,
-  concatenated,
-  headIsAblated,
-  type Part,
-  residualIsDropped,
-  type SublayerView,
-  temperatureIn,
-} from "./sublayer-view.ts";
+import type { Part, SublayerView } from "./sublayer-stages.ts";
+import { activationName, concatenated, headIsAblated, residualIsDropped, temperatureIn } from "./sublayer-stages.ts";
 
 /** `show` gets how the number of the latest asked cell came about; some rows have a token's number: "k:3". */
 export function cellExplainer(show: (title: string, body: Child[]) => void) {
@@ -112,12 +106,9 @@ const ARITHMETIC: Record<string, (view: SublayerView, i: number, token: number) 
   ff_norm: (view, i) => explainNorm(view, "ff_", i),
 };
 
-/** The keys that are summed into one row, where there are many. */
 const foldedKeys = ({ data, head, query }: SublayerView) => orderKeys(data.at("weights", head, query)).rest;
-
 const factor = (text: string) => (text.startsWith("−") ? `(${text})` : text);
 const expression = (...parts: Child[]) => h("p", { class: "arithmetic" }, parts);
-const hint = (text: string) => h("p", { class: "hint" }, text);
 const result = (text: string) => h("b", { class: "result", "data-result": text }, text);
 
 /** a × b + … (+ bias) = result, every term of it. */
@@ -139,7 +130,6 @@ function explainProjection(view: SublayerView, name: "q" | "k" | "v", row: numbe
   return linear(view, input, `${name}_proj`, head * data.head_dim + i, data.at(name, head, row)[i]);
 }
 
-/** From q · k to the weight, as far as the cell that was asked for. */
 function explainScore(view: SublayerView, key: number, asked: "dot" | "score" | "mask" | "weight") {
   const { data, head, query } = view;
   const [q, k] = [data.at("q", head, query), data.at("k", head, key)];
@@ -158,7 +148,6 @@ function explainScore(view: SublayerView, key: number, asked: "dot" | "score" | 
   return body;
 }
 
-/** e^s ÷ Σ e^s over the keys that are open. */
 function explainSoftmax({ data, head, query }: SublayerView, key: number) {
   const open = data.keys.flatMap((_, n) => (data.allowed[query][n] ? [n] : []));
   const scores = data.at("scores", head, query);

@@ -6,6 +6,7 @@ import { attentionRow, SIDES } from "../state/state.ts";
 import { svg, typeScale } from "../ui/dom.ts";
 import type { Shown } from "./map-canvas.ts";
 import {
+  type Cell,
   describeCell,
   FIT_FROM,
   forEachCell,
@@ -18,8 +19,8 @@ import {
 } from "./map-parts.ts";
 
 type Axis = "query" | "key";
-/** The row or the column that is drawn; all if neither is named. */
-type Wanted = { query?: number | null; key?: number | null };
+/** The row or the column that is drawn, from a weight on; all if neither is named. */
+type Wanted = { threshold: number; query?: number | null; key?: number | null };
 type LineLayout = ReturnType<typeof layoutOf>;
 
 const AXES = ["query", "key"] as const;
@@ -33,23 +34,21 @@ const ROW_PITCH = 1.25; // sizes of a label between two that can be read
 export const isLongDrawing = ({ attention }: DrawnRun, kind: Kind) =>
   Math.max(attention[kind].queries.length, attention[kind].keys.length) > FIT_FROM;
 
-/** Which lines are drawn: of open cells, from the least weight on, of one row, of one column or of all. */
-export const isDrawn = (
-  { open, value, ...cell }: { open: boolean; value: number; query: number; key: number },
-  { threshold, query = null, key = null }: { threshold: number; query?: number | null; key?: number | null },
-) => open && value >= threshold && (query === null || cell.query === query) && (key === null || cell.key === key);
+export function isDrawn(cell: Pick<Cell, "open" | "value" | Axis>, { threshold, query = null, key = null }: Wanted) {
+  const isOfWord = (query === null || cell.query === query) && (key === null || cell.key === key);
+  return cell.open && cell.value >= threshold && isOfWord;
+}
 
-/** @param options `row`: the only one that is drawn */
-export function lineDrawing(
-  shown: Shown,
-  { width, threshold, row, zoom }: { width: number; threshold: number; row: number | null; zoom: number },
-) {
+/** `row`: the only one that is drawn */
+export type LineOptions = { width: number; threshold: number; row: number | null; zoom: number };
+
+export function lineDrawing(shown: Shown, { width, threshold, row, zoom }: LineOptions) {
   const place = layoutOf(shown, width, zoom);
   const { height, isLong } = place;
   const links = svg("g");
   const box = { viewBox: `0 0 ${width} ${height}`, width, height };
   const picture = svg("svg", { ...box, class: isLong ? "lines long" : "lines", role: "group" }, links);
-  const draw = (wanted: Wanted) => links.replaceChildren(...linePaths(shown, place, { threshold, ...wanted }));
+  const draw = (word: Partial<Wanted>) => links.replaceChildren(...linePaths(shown, place, { threshold, ...word }));
   draw({ query: row });
   const described = describeTokens(shown, threshold);
   const seen = seenLabels(shown, place, threshold, row);
@@ -69,7 +68,6 @@ export function lineDrawing(
   return picture;
 }
 
-/** Where everything stands: queries on the left, keys on the right. */
 function layoutOf({ run, kind }: Shown, width: number, zoom: number) {
   const isLong = isLongDrawing(run, kind);
   const isNarrow = width < NARROW * typeScale();
@@ -89,7 +87,7 @@ function layoutOf({ run, kind }: Shown, width: number, zoom: number) {
   };
 }
 
-function linePaths(shown: Shown, { left, right, y }: LineLayout, wanted: Wanted & { threshold: number }) {
+function linePaths(shown: Shown, { left, right, y }: LineLayout, wanted: Wanted) {
   const paths: Element[] = [];
   const middle = (left + right) / 2;
   forEachCell(shown, (cell) => {
@@ -120,13 +118,7 @@ function describeTokens(shown: Shown, threshold: number): Record<Axis, (i: numbe
   };
 }
 
-/** Which labels have room; those of the row that is drawn come first. */
-function seenLabels(
-  shown: Shown,
-  { tokens, pitch, size, isLong }: LineLayout,
-  threshold: number,
-  row: number | null,
-): Record<Axis, Set<number>> {
+function seenLabels(shown: Shown, { tokens, pitch, size, isLong }: LineLayout, threshold: number, row: number | null) {
   const least = isLong ? ROW_PITCH * size : 0;
   const strongest = row === null ? [] : strongestKeys(shown, row, threshold);
   return {
@@ -135,20 +127,14 @@ function seenLabels(
   };
 }
 
-function tokenLabel(
-  axis: Axis,
-  i: number,
-  { tokens, predicted, left, right, y, size, isNarrow }: LineLayout,
-  sides: (typeof SIDES)[Kind],
-  attributes: Parameters<typeof label>[3],
-) {
+function tokenLabel(axis: Axis, i: number, layout: LineLayout, sides: (typeof SIDES)[Kind], attributes: object) {
+  const { tokens, predicted, left, right, y, size, isNarrow } = layout;
   const token = tokens[axis][i];
   if (axis === "key") return label(token, sides[1], { x: right + 14, y: y(i), size, anchor: "start" }, attributes);
   const place = { x: left - 14, y: y(i), size, anchor: "end" } as const;
   return rowLabel(token, predicted[i], sides[0], place, isNarrow, attributes);
 }
 
-/** Which keys a row's lines lead to, the strongest first. */
 function strongestKeys({ run, kind, layer, head }: Shown, query: number, threshold: number) {
   const weights = attentionRow(kind, layer, head, query, run);
   const keys = weights.flatMap((weight, key) => (weight >= threshold ? [key] : []));
@@ -165,7 +151,6 @@ function onPointing(text: SVGElement, show: (isPointed: boolean) => void) {
   });
 }
 
-/** Show only some of the lines, or all (null). */
 function isolate(picture: SVGElement, wanted: string | null) {
   picture.classList.toggle("isolated", wanted !== null);
   for (const path of picture.querySelectorAll("path"))

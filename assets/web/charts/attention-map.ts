@@ -4,13 +4,12 @@ import type { DrawnRun, Kind, Side } from "../api/types.ts";
 import { formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { argmax, attentionRow, SIDES, UNIFORM_MARGIN } from "../state/state.ts";
 import { h, svg, textWidth, typeScale, word } from "../ui/dom.ts";
-import { closest } from "../ui/parts.ts";
+import { button, closest } from "../ui/parts.ts";
 import { cellAt, gapOf, paintedCanvas, paintMap, palette, type Shown, strength } from "./map-canvas.ts";
 import {
   type Cell,
   cellReader,
   contrastClass,
-  type DrawnMap,
   describeCell,
   FIT_FROM,
   forEachCell,
@@ -26,21 +25,17 @@ import {
   widest,
 } from "./map-parts.ts";
 
-/**
- * `maxCell`: px of the cells of a small map; `maxHeight`: px of the whole, unless its rows would be too low to read;
- * `zoom`: a long sentence fits the width, this many times; `isOnPaper`: nothing scrolls; `beside`: runs whose maps stand
- * beside this one, with cells of the same size
- */
 type Options = {
   width: number;
   sides?: [Side, Side];
-  maxCell?: number;
-  maxHeight?: number;
-  zoom?: number;
-  isOnPaper?: boolean;
-  beside?: DrawnRun[];
+  maxCell?: number; // px, of a small map
+  maxHeight?: number; // px of the whole, unless its rows would be too low to read
+  zoom?: number; // a long sentence fits the width, this many times
+  isOnPaper?: boolean; // nothing scrolls
+  beside?: DrawnRun[]; // runs whose maps stand beside this one, with cells of the same size
 };
 type MapLayout = ReturnType<typeof layoutOf>;
+export type DrawnMap = ReturnType<typeof heatmap>;
 type Drawn = { shown: Shown; layout: MapLayout; rows: Element[]; columns: Element[]; frame: HTMLElement };
 
 const SIZES = [15, 13, 12]; // px of the labels, the first that fit the columns
@@ -136,7 +131,6 @@ function zoomRange({ isLong, across, count, cell }: MapLayout) {
   return { canGrow: cell < (across * count > MANY ? MAX_ZOOMED_MANY : MAX_ZOOMED) };
 }
 
-/** How far a turned word of a column reaches right of its cell's middle, px. */
 const reach = (token: string, size: number) => textWidth(token, size) * COSINE + size;
 
 /** The widest cells whose columns, with their turned words, have this room. */
@@ -151,8 +145,7 @@ const overhang = (columns: string[], size: number, cell: number) =>
 const rowMiddle = ({ isLong, down, body, size }: MapLayout, i: number) =>
   isLong ? Math.max(0.75 * size, Math.min((i + 0.5) * down, body.height - 0.75 * size)) : (i + 0.5) * down;
 
-/** A head's map as coloured cells. */
-export function heatmap({ run, kind, layer, head }: Shown, options: Options): DrawnMap {
+export function heatmap({ run, kind, layer, head }: Shown, options: Options) {
   const shown = { run, kind, layer, head };
   const [from, at] = options.sides ?? SIDES[kind];
   const layout = mapLayout(shown, options);
@@ -188,15 +181,19 @@ export function heatmap({ run, kind, layer, head }: Shown, options: Options): Dr
   };
   return {
     element,
-    paint(layer, head) {
+    /** Another head of the same kind and run: only what the cells say changes. */
+    paint(layer: number, head: number) {
       Object.assign(shown, { layer, head });
       repaint();
     },
-    mark: (query) => markWords(drawn, query),
-    cellAt: (event) => pointedCell(canvas, shown, layout, event),
+    mark: (query: number | null) => markWords(drawn, query), // a row, or none
+    /** The cell that an event happened to, and where it is in the window. */
+    cellAt: (event: PlaceOfEvent) => pointedCell(canvas, shown, layout, event),
+    /** Scroll the place of a long sentence's map, so that a cell is in sight beside its words. */
     reveal: revealIn,
-    zoomRange: zoomRange(layout),
-    cellByKey(name, from) {
+    zoomRange: zoomRange(layout), // null where the cells are not to be enlarged
+    /** Where in the window the cell is that an arrow key leads to from another one, or at first (null). */
+    cellByKey(name: string, from: Cell | null) {
       const to = isLong && cellByKey(layout, name, from);
       if (!to) return null;
       revealIn(to.query, to.key);
@@ -255,19 +252,16 @@ function markWords({ shown, layout, rows, columns, frame }: Drawn, query: number
   mark(columns, key, seenColumns);
 }
 
-/** Where in the window a cell is. */
 function cellBox(canvas: HTMLCanvasElement, { across, count }: MapLayout, query: number, key: number) {
   const { left, top, width, height } = canvas.getBoundingClientRect(); // in front of a room it may be drawn smaller
   const [cellWidth, cellHeight] = [width / across, height / count];
   return new DOMRect(left + key * cellWidth, top + query * cellHeight, cellWidth, cellHeight);
 }
 
-function pointedCell(
-  canvas: HTMLCanvasElement,
-  shown: Shown,
-  layout: MapLayout,
-  { target, clientX, clientY }: Parameters<DrawnMap["cellAt"]>[0],
-) {
+type PlaceOfEvent = Pick<MouseEvent, "target" | "clientX" | "clientY">;
+
+function pointedCell(canvas: HTMLCanvasElement, shown: Shown, layout: MapLayout, event: PlaceOfEvent) {
+  const { target, clientX, clientY } = event;
   if (target !== canvas) return null;
   const first = cellBox(canvas, layout, 0, 0);
   const body = { across: layout.across, down: layout.count, cellWidth: first.width, cellHeight: first.height };
@@ -458,4 +452,33 @@ export function cellOf(event: MouseEvent, map: DrawnMap | null): { query: number
   if (found) return found.cell;
   const { query } = closest(event, "[data-query]")?.dataset ?? {};
   return query === undefined ? null : { query: Number(query), key: null };
+}
+
+export function zoomControl(redraw: () => void) {
+  let zoom = 1;
+  const set = (value: number) => {
+    zoom = value;
+    redraw();
+  };
+  const step = (sign: string, name: string, way: 1 | -1) =>
+    button(null, sign, () => set(nextZoom(zoom, way)), { "aria-label": t(name), title: t(name) });
+  const [out, closer] = [step("−", "zoom.out", -1), step("+", "zoom.in", 1)];
+  const fit = button(null, t("zoom.fit"), () => set(1), { title: t("zoom.fit_title") });
+  const element = h("div", { class: "segmented zoom", role: "group", "aria-label": t("zoom.title") }, out, fit, closer);
+  element.hidden = true;
+  return {
+    element,
+    value: () => zoom,
+    /** Set the first value; `draw` follows. */
+    begin(value: number) {
+      zoom = value;
+    },
+    /** `range`: of what is shown; null where it cannot be zoomed. */
+    draw(range: { canGrow: boolean } | null) {
+      element.hidden = !range;
+      out.disabled = zoom === 1;
+      closer.disabled = !range?.canGrow || nextZoom(zoom, 1) === zoom;
+      fit.setAttribute("aria-pressed", String(zoom === 1));
+    },
+  };
 }

@@ -3,14 +3,9 @@
 const MANY = 12; // words that fit a figure in the order of the sentence
 const STRONGEST = 8;
 
-/** Whether the keys of a sentence are too many to draw them all. */
 export const areMany = (keys: ArrayLike<unknown>) => keys.length > MANY;
 
-/**
- * Keys by their weights: `shown` are drawn, `rest` is folded. Of a few keys all are shown, in the order of the
- * sentence; of many the strongest, the first of equals first, and those that a text names.
- * @param options `isOpen`: none is folded; those of the rest follow in the order of the sentence
- */
+/** Of a few keys all, in the order of the sentence; of many the strongest first, with those that a text names. */
 export function orderKeys(
   weights: number[],
   { isOpen = false, most = STRONGEST, named = [] }: { isOpen?: boolean; most?: number; named?: number[] } = {},

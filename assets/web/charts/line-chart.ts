@@ -2,9 +2,8 @@
 
 import type { Point } from "../api/training-stream.ts";
 import { t } from "../state/i18n.ts";
-import { h } from "../ui/dom.ts";
+import { h, onThemeChange } from "../ui/dom.ts";
 import { onResize } from "../ui/parts.ts";
-import { onThemeChange } from "../ui/theme.ts";
 import { drawPlot, type Figure, pageColours, themedLayout } from "./plotly.ts";
 
 /** The values `point[column]` of points; `name` stands in the legend, `hover` writes a value in Plotly's notation. */
@@ -13,6 +12,9 @@ type Curve = { name: string; points: Point[]; column: number; colour: string; da
 type ChartData = { steps: number; yaxis: object; curves: Curve[]; level?: { at: number; name: string }; label: string };
 /** The curve goes from 0 to 1 and to `top`; `marked` are places to show, `place` is the one shown, with its value. */
 type SparklineData = { points: Point[]; marked: number[]; top: number; place: number; value: number | null };
+
+/** `pause`: ms between two drawings. */
+type Look = { pause: number; staticPlot?: boolean };
 
 const THUMB = 9; // px, half the slider's, whose middle does not reach its ends
 const PAUSE_MS = 250; // Plotly takes tens of milliseconds, and a training measures more often
@@ -30,24 +32,15 @@ export function lineChart(height: number, signal: AbortSignal) {
   };
 }
 
-/** A small curve beside a slider from 0 to 1, with the place that the slider is at and the value there. */
 export function sparkline(height: number, colour: string, signal: AbortSignal) {
   const element = h("div", { "aria-hidden": "true", style: `height: ${height}px` }); // its numbers stand beside it
   const figure = (data: SparklineData) => sparklineFigure(data, height, colour);
   return { element, draw: redrawn(element, figure, signal, { pause: 0, staticPlot: true }) };
 }
 
-/**
- * Draws data soon, and again in another size or other colours. Where Plotly cannot be loaded nothing is drawn until the
- * next call: the numbers stand beside the chart as well.
- * @param options `pause`: ms between two drawings; the others are Plotly's
- */
-function redrawn<Data>(
-  element: HTMLElement,
-  figure: (data: Data) => Figure,
-  signal: AbortSignal,
-  { pause, ...options }: { pause: number; staticPlot?: boolean },
-) {
+/** Where Plotly cannot be loaded nothing is drawn until the next call: the numbers stand beside the chart as well. */
+function redrawn<Data>(element: HTMLElement, figure: (data: Data) => Figure, signal: AbortSignal, look: Look) {
+  const { pause, ...options } = look;
   let data: Data | null = null;
   let isScheduled = false;
   const drawNow = () => {

@@ -3,8 +3,7 @@
 
 import type { AttentionMaps, DrawnRun, Kind } from "../api/types.ts";
 import { goldLink, state } from "../state/state.ts";
-import { h } from "../ui/dom.ts";
-import { isDark, onThemeChange } from "../ui/theme.ts";
+import { h, isDark, onThemeChange } from "../ui/dom.ts";
 import type { Word } from "./map-parts.ts";
 
 const LEVELS = 101; // colours of a hue, one a per cent
@@ -15,13 +14,9 @@ const FINE = 2; // pixels a px, even if the screen has fewer: so fine are saved 
 const MAX_FINE = 4e6; // pixels of a canvas that is finer than the screen
 const MAX_PIXELS = 16e6; // of any canvas
 
-/** A head's map. */
 export type Shown = { run: DrawnRun; kind: Kind; layer: number; head: number };
 
-/**
- * Per cent of the hue: from the surface to the accent, the same 0 to 1 in every map. Dropout may leave more than 1. Of
- * a change the surface is 0, and `difference` the change with the strongest colour.
- */
+/** Per cent of the hue, the same 0 to 1 in every map. Dropout may leave more than 1. Of a change the surface is 0. */
 export const strength = (value: number, difference?: number) =>
   difference ? 96 * Math.min(1, Math.abs(value) / difference) : 4 + 96 * Math.min(1, value);
 
@@ -34,7 +29,6 @@ type Palette = ReturnType<typeof readPalette>;
 
 const palettes: Map<boolean, Palette> = new Map();
 
-/** The colours of the page's theme, read once from its style. */
 export function palette() {
   const known = palettes.get(isDark()) ?? readPalette();
   palettes.set(known.isDark, known);
@@ -81,6 +75,8 @@ const contextOf = (canvas: HTMLCanvasElement) => canvas.getContext("2d") as Canv
 /** One head's weights, row by row, and 1 where the mask is open. */
 type Grid = { across: number; down: number; weights: ArrayLike<number>; open: Uint8Array; difference?: number };
 
+type Cells = Pick<Grid, "weights" | "difference"> & { open: ArrayLike<unknown> };
+
 export function gridOf(maps: AttentionMaps, layer: number, head: number): Grid {
   const { heads, queries, keys, values, allowed, difference } = maps;
   const [across, down, map] = [keys.length, queries.length, layer * heads + head];
@@ -111,22 +107,16 @@ export function mergedCells(grid: Grid, merged: number): Grid {
 }
 
 /** The colour of every cell, row by row. @param levels of a palette @param masked the colour of a masked cell */
-export function cellColours(
-  { weights, open, difference }: Pick<Grid, "weights" | "difference"> & { open: ArrayLike<unknown> },
-  levels: Uint32Array,
-  masked: number,
-) {
+export function cellColours({ weights, open, difference }: Cells, levels: Uint32Array, masked: number) {
   const colours = new Uint32Array(weights.length);
   for (let i = 0; i < weights.length; i++) colours[i] = open[i] ? levels[colourIndex(weights[i], difference)] : masked;
   return colours;
 }
 
-/** Which cell is at a point of a map's body; null beside it. @param body cells, and px a cell */
-export function cellAt(
-  x: number,
-  y: number,
-  { across, down, cellWidth, cellHeight }: { across: number; down: number; cellWidth: number; cellHeight: number },
-) {
+type Body = { across: number; down: number; cellWidth: number; cellHeight: number };
+
+/** Which cell is at a point of a map's body; null beside it. */
+export function cellAt(x: number, y: number, { across, down, cellWidth, cellHeight }: Body) {
   const [query, key] = [Math.floor(y / cellHeight), Math.floor(x / cellWidth)];
   return query >= 0 && query < down && key >= 0 && key < across ? { query, key } : null;
 }
@@ -152,10 +142,8 @@ function putColours(canvas: HTMLCanvasElement, colours: Uint32Array) {
 type Box = { x: number; y: number; width: number; height: number };
 
 /**
- * Paint a head's map: the colours of its weights, masked cells hatched, and a ring around every gold link where the
- * alignment is laid over it. Where a pixel is several cells, it has the largest of their weights: their mean would hide
- * a head that attends to one word of a hundred.
- * @param box px of the context
+ * Where a pixel is several cells, it has the largest of their weights: their mean would hide a head that attends to one
+ * word of a hundred. @param box px of the context
  */
 export function paintMap(context: CanvasRenderingContext2D, { run, kind, layer, head }: Shown, box: Box) {
   const { x, y, width, height } = box;
@@ -245,10 +233,7 @@ export function thumbnail(kind: Kind, layer: number, head: number, run: DrawnRun
 /** `weights` of a word in every map, and where the mask is `open`; `count`: words of the word's axis. */
 type Weights = { weights: number[][]; open: boolean[]; count: number };
 
-/**
- * Show in small maps what each head attends to from a word, or from where it is attended to: a strip of these weights,
- * while one style, which all maps inherit, veils the rest of them. Of no word (null), the whole maps.
- */
+/** Show in small maps a strip of a word's weights, and veil the rest; of no word (null), the whole maps. */
 export function pointInMaps(grid: HTMLElement, maps: Element[], word: Word | null, theirs: Weights) {
   const { weights, open, count } = theirs;
   grid.classList.toggle("pointed", word !== null);

@@ -2,40 +2,13 @@
 
 import type { DrawnRun, Kind, Side } from "../api/types.ts";
 import { t } from "../state/i18n.ts";
-import { attentionRow, attentionWeight, goldLink, state } from "../state/state.ts";
+import { attentionRow, goldLink, state } from "../state/state.ts";
 import { isSpecial, svg, textWidth } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
 import type { Shown } from "./map-canvas.ts";
 
-/** A cell of a map: whose tokens it joins, whether the mask is open there, and how the gold alignment links them. */
-export type Cell = {
-  query: number;
-  key: number;
-  from: string;
-  to: string;
-  open: boolean;
-  gold: "sure" | "possible" | null;
-  difference: number | undefined;
-  value: number;
-};
+export type Cell = ReturnType<ReturnType<typeof cellReader>>;
 
-/** A head's map that is drawn: what a view can do with it. */
-export type DrawnMap = {
-  element: HTMLElement | SVGElement;
-  /** Another head of the same kind and run: only what the cells say changes. */
-  paint: (layer: number, head: number) => void;
-  mark: (query: number | null) => void; // mark a row, or none (null)
-  /** The cell that an event happened to, and where it is in the window. */
-  cellAt: (event: Pick<MouseEvent, "target" | "clientX" | "clientY">) => { cell: Cell; box: DOMRect } | null;
-  /** Scroll the place of a long sentence's map, so that a cell is in sight beside its words. */
-  reveal: (query: number, key: number) => void;
-  /** Whether the cells of a long sentence's map can still be enlarged; null for another map. */
-  zoomRange: { canGrow: boolean } | null;
-  /** Where in the window the cell is that an arrow key leads to from another one, or at first (null). */
-  cellByKey: (key: string, from: Cell | null) => { target: Element; clientX: number; clientY: number } | null;
-};
-
-/** A word beside a map. */
 export type Word = { axis: "query" | "key"; index: number };
 
 export const ARROW = " → "; // between what a row reads and what it predicts
@@ -50,20 +23,18 @@ export function contrastClass(share: number, negative: boolean) {
   return share > full ? "full" : share > half ? "half" : "faint";
 }
 
-/** A weight, or by how much one has changed. */
 export const formatWeight = (value: number, difference?: number) =>
   (difference && value > 0.005 ? "+" : "") + fixed(value, 2);
 
-export function cellReader({ run, kind, layer, head }: Shown): (query: number, key: number) => Cell {
+export function cellReader({ run, kind, layer, head }: Shown) {
   const { heads, queries, keys, values, allowed, difference } = run.attention[kind];
   const map = layer * heads + head;
   const start = map * queries.length * keys.length;
-  const largest = difference?.[map];
-  return (query, key) => {
+  return (query: number, key: number) => {
     const gold = state.gold && kind === "cross" ? goldLink(query, key, run) : null;
     const value = values[start + query * keys.length + key];
     const cell = { query, key, from: queries[query], to: keys[key], open: allowed[query][key] };
-    return { ...cell, gold, difference: largest, value };
+    return { ...cell, gold, difference: difference?.[map], value };
   };
 }
 
@@ -96,7 +67,6 @@ export const widest = (tokens: string[], size: number) => Math.max(...tokens.map
 export const predictions = (kind: Kind, { attention, output }: DrawnRun): (string | undefined)[] =>
   attention[kind].queries.map((_, i) => (kind === "encoder" ? undefined : output[i]));
 
-/** The lines of rows' labels: what each reads and, where it is known, predicts. @param isNarrow in two lines */
 const labelTexts = (queries: string[], predicted: (string | undefined)[], isNarrow: boolean) =>
   queries.flatMap((read, i) => {
     const output = predicted[i];
@@ -134,10 +104,15 @@ export function rowLabel(
   return group;
 }
 
-/** A word that leaves a long sentence's map its room. */
-export function shortened(token: string) {
-  const letters = [...token];
-  return letters.length > MAX_LETTERS ? `${letters.slice(0, MAX_LETTERS - 1).join("")}…` : token;
+/** The beginning of a text, by default of a word that leaves a long sentence's map its room. */
+export function shortened(text: string, most = MAX_LETTERS) {
+  const letters = [...text];
+  return letters.length > most
+    ? `${letters
+        .slice(0, most - 1)
+        .join("")
+        .trimEnd()}…`
+    : text;
 }
 
 /** Which labels have room, px `pitch` apart where they need `least`: `first` in its order, and others evenly. */
@@ -163,28 +138,20 @@ export function uncovered(seen: Iterable<number>, first: number[], middle: (i: n
 }
 
 /** Where a place scrolls to show the px from `start` to `end`: nowhere if it does; `inset` px of it are covered. */
-export function scrolledTo(
-  { now, size, inset }: { now: number; size: number; inset: number },
-  start: number,
-  end: number,
-) {
+export function scrolledTo({ now, size, inset }: Record<"now" | "size" | "inset", number>, start: number, end: number) {
   if (start >= now + inset && end <= now + size) return now;
   return Math.max(0, (start + end) / 2 - inset - (size - inset) / 2);
 }
 
-/**
- * What heads attend to from a word, or from where it is attended to: the words of the other axis, whether the mask is
- * open there, and the weights of each head. `count`: words of its own axis.
- * @param layers of the heads
- */
+/** What each head of these layers attends to from a word, or from where; `count`: words of its own axis. */
 export function weightsOfWord(kind: Kind, { axis, index }: Word, layers: number[]) {
-  const { heads, queries, keys, allowed } = state.run.attention[kind];
+  const { heads, queries, keys, values, allowed } = state.run.attention[kind];
   const [count, words] = axis === "query" ? [queries.length, keys] : [keys.length, queries];
   const open = axis === "query" ? allowed[index] : allowed.map((row) => row[index]);
   const of = (layer: number, head: number) =>
     axis === "query"
       ? attentionRow(kind, layer, head, index)
-      : queries.map((_, query) => attentionWeight(kind, layer, head, query, index));
+      : queries.map((_, query) => values[((layer * heads + head) * queries.length + query) * keys.length + index]);
   const weights = layers.flatMap((layer) => Array.from({ length: heads }, (_, head) => of(layer, head)));
   return { count, words, open, weights };
 }

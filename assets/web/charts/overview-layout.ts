@@ -54,7 +54,6 @@ export type Layout = ReturnType<typeof draw>;
 
 const draw = (sizes: Sizes) => (sizes.width >= WIDE * sizes.type ? wide(sizes) : stacked(sizes));
 
-/** px of what stands under a stack: the encoder's output, and the picture's edge. */
 function below(sizes: Sizes) {
   const { bar, between } = lengths(sizes);
   return bar + between + EDGE;
@@ -82,7 +81,6 @@ const lengths = ({ type, isTight }: Sizes) => ({
   arrow: (isTight ? 6 : 14) * type,
 });
 
-/** The layers of a stack that are folded, if any. */
 export function foldedLayers(layers: number, { isUnfolded, isWhole, open = 0 }: Omit<Partial<Sizes>, "layers">) {
   const shown = Math.min(open, layers - 1);
   if (isWhole && layers > MAX_WHOLE)
@@ -136,7 +134,6 @@ function stacked(sizes: Sizes) {
   return { isWide: false, width, height, type, name, encoder, decoder, memory, busX: channel / 3, output };
 }
 
-/** Draw with the largest maps that fit, or compact where none do. */
 function largest(draw: (side: number, isCompact?: boolean) => [Column, boolean], sizes: Sizes) {
   const least = leastSide(sizes);
   for (let side = MAX_SIDE * sizes.type; side > least; side -= 2 * sizes.type) {
@@ -200,13 +197,10 @@ function drawColumn(stack: Stack, sizes: Sizes, place: ColumnPlace) {
   return { title: { x, y: y + 10 * type }, tokens, input, layers, folds, stream };
 }
 
-function drawLayer(
-  stack: Stack,
-  sizes: Sizes,
-  region: { x: number; width: number },
-  y: number,
-  { side, isCompact, spare = 0 }: { side: number; isCompact?: boolean; spare?: number },
-) {
+type Region = { x: number; width: number };
+type Look = Pick<ColumnPlace, "side" | "isCompact"> & { spare?: number };
+
+function drawLayer(stack: Stack, sizes: Sizes, region: Region, y: number, { side, isCompact, spare = 0 }: Look) {
   const { heads, caption, type } = sizes;
   const { pad, gap, caption: line, feedForward: low, between } = lengths(sizes);
   let at = y + pad + spare / 3;
@@ -237,7 +231,6 @@ function drawLayer(
   return { attention, feedForward, height: at + low + pad + spare / 3 - y };
 }
 
-/** Where a sublayer reads the stream, and where what it adds comes back. */
 const ends = ({ y, height }: Box) => ({ enters: y + 0.2 * height, leaves: y + 0.85 * height });
 
 function drawTokens(words: number[], { x, y, width }: { x: number; y: number; width: number }, sizes: Sizes): Tokens {

@@ -41,7 +41,6 @@ export function pageColours(): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
 }
 
-/** A layout as the page shows it now: in its colours, and as large as its type. */
 export function themedLayout(layout: any) {
   const { ink, muted, line, surface } = pageColours();
   const grown = typeScale();

@@ -1,28 +1,64 @@
 // The stages of one head, from the query to the end of the layer: formula, shapes and numbers.
 
-import type { Child } from "../api/types.ts";
+import type { ShapeRow } from "#schema";
+import type { Child, Kind, Run } from "../api/types.ts";
 import { isPresenting } from "../state/address.ts";
+import { findChange, isAblated, temperatureOf } from "../state/changes.ts";
 import { formatPercent, hasText, nodes, t } from "../state/i18n.ts";
 import type { Sublayer } from "../state/server-cache.ts";
+import { state } from "../state/state.ts";
 import { h, scrollBox, setChildren, word } from "../ui/dom.ts";
 import { savable } from "../ui/export.ts";
 import { formulas } from "../ui/formula.ts";
 import { attentionColumns, commonDigits, dot, fixed, mean, variance } from "../ui/numbers.ts";
 import { button, link, rowHeading, table } from "../ui/parts.ts";
 import { areMany, keyName, orderKeys } from "./key-order.ts";
-import {
-  activationFloor,
-  activationName,
-  anyHeadIsAblated,
-  concatenated,
-  headCount,
-  headIsAblated,
-  type Part,
-  residualIsDropped,
-  type SublayerView,
-  temperatureIn,
-} from "./sublayer-view.ts";
 import { chooseCell, fluidPicture, type Row, type StripOptions, vectorStrips } from "./vector-strip.ts";
+
+/** One query of one head. */
+export type SublayerView = {
+  run: Run;
+  data: Sublayer;
+  kind: Kind;
+  layer: number;
+  head: number;
+  query: number;
+  signal?: AbortSignal;
+  explain: (view: SublayerView, name: string, i: number) => Promise<void>; // shows the arithmetic of a cell
+  columns?: string[]; // of the table of scores, where it does not have all
+  fold?: number; // hidden units a line
+  opened?: Set<string>; // lists of keys of which none is folded
+  width?: number; // px of a figure, where it is known
+};
+
+/** Which residual connection: "" around the attention, "ff_" around the feed-forward network. */
+export type Part = "" | "ff_";
+
+export const headIsAblated = ({ run, kind, layer, head }: SublayerView) => isAblated(kind, layer, head, run.changes);
+
+export const anyHeadIsAblated = (view: SublayerView) =>
+  Array.from({ length: headCount(view) }, (_, head) => headIsAblated({ ...view, head })).includes(true);
+
+export const headCount = ({ data }: SublayerView) => data.arrays.q.shape[0];
+
+/** What the scores were divided by, besides √d: without what binary adds to a product of two decimals. */
+export const temperatureIn = ({ run, kind }: SublayerView) => Number(temperatureOf(kind, run.changes).toFixed(8));
+
+export function residualIsDropped({ run, kind, layer }: SublayerView, part: Part) {
+  const stack = kind === "encoder" ? "encoder" : "decoder";
+  const sublayer = part ? (stack === "encoder" ? 2 : 3) : kind === "cross" ? 2 : 1;
+  return Boolean(findChange({ do: "drop_residual", stack, layer, sublayer }, run.changes));
+}
+
+const ACTIVATIONS = { relu: "ReLU", gelu: "GELU", silu: "SiLU" };
+export const activationName = ({ activation }: { activation: keyof typeof ACTIVATIONS }) => ACTIVATIONS[activation];
+
+const FLOORS = { relu: 0, gelu: -0.17, silu: -0.28 };
+/** The lower bound of a network's activation, with two digits. */
+export const activationFloor = ({ activation }: { activation: keyof typeof FLOORS }) => fixed(FLOORS[activation], 2);
+
+export const concatenated = ({ data, query }: SublayerView) =>
+  Array.from({ length: data.arrays.head_output.shape[0] }, (_, head) => data.at("head_output", head, query)).flat();
 
 export type Stage = "qkv" | "scores" | "values" | "concat" | "residual" | "ffn" | "ffn_residual";
 
@@ -155,7 +191,6 @@ function stageShapes(stage: Stage, { arrays, head_dim: d, keys }: Sublayer) {
 
 // ---- figures ----
 
-/** Strips whose cells explain themselves. */
 function strips(view: SublayerView, rows: Row[], options: StripOptions = {}) {
   const choose = (name: string, i: number) => view.explain(view, name, i);
   return fluidPicture((width) => vectorStrips(rows, { width, choose, ...options }), view.signal, view.width);
@@ -167,11 +202,7 @@ const titledStrips = (view: SublayerView, title: string, rows: Row[], options: S
 ];
 
 /** A query's keys: where there are many, the strongest, and a button that opens the rest. */
-function foldable(
-  view: SublayerView,
-  list: "k" | "v" | "scores" | "parts",
-  draw: (shown: number[], rest: number[]) => Child[],
-) {
+function foldable(view: SublayerView, list: string, draw: (shown: number[], rest: number[]) => Child[]) {
   const { data, head, query, opened = new Set() } = view;
   const weights = data.at("weights", head, query);
   if (!areMany(weights)) return draw(orderKeys(weights).shown, []);
@@ -340,7 +371,6 @@ function drawResidual(view: SublayerView, part: Part) {
   return [...(data.norm_first ? pictures.reverse() : pictures), normFacts(data, query, part)]; // as they come about
 }
 
-/** Mean and variance before the norm, after it, and without its gain and bias. */
 function normFacts({ at, eps }: Sublayer, query: number, part: Part) {
   const [input, output] = [at(`${part}norm_input`, query), at(`${part}norm`, query)];
   const bare = input.map((value) => (value - mean(input)) / Math.sqrt(variance(input) + eps));
@@ -354,4 +384,31 @@ function normFacts({ at, eps }: Sublayer, query: number, part: Part) {
     bare_variance: fixed(variance(bare), 2),
   };
   return h("p", { class: "fact", data }, nodes("inside.norm", places));
+}
+
+// ---- the table of shapes, here and in the paper's base model ----
+
+/** Rows that are called otherwise in a model without positions. */
+const NAMES_WITHOUT_POSITIONS: Record<string, string> = {
+  source_input: "shapes.bare_encoder",
+  target_input: "shapes.bare_decoder",
+};
+/** Rows that are called otherwise in a model that does not scale its embeddings. */
+const NAMES_UNSCALED: Record<string, string> = {
+  source_embedding: "shapes.plain_source",
+  target_embedding: "shapes.plain_target",
+};
+
+/** The table, and what its letters mean. @param nameCell what stands for a row's name */
+export function shapeTable(rows: ShapeRow[], nameCell: (name: string, stage: string) => Child = (name) => name) {
+  const { positions, scaled } = state.run.model;
+  const names = { ...(positions ? {} : NAMES_WITHOUT_POSITIONS), ...(scaled ? {} : NAMES_UNSCALED) };
+  const name = (stage: string) => t(names[stage] ?? `shapes.${stage}`);
+  const shape = (sizes: number[]) => h("td", {}, `(${sizes.join(", ")})`);
+  const tableRows = rows.map(({ stage, layers, here, paper }) => {
+    const heading = rowHeading([nameCell(name(stage), stage), layers > 1 ? h("small", {}, ` × ${layers}`) : null]);
+    return h("tr", { "data-stage": stage }, heading, shape(here), shape(paper));
+  });
+  const headings = ["stage", "here", "paper"].map((each) => t(`shapes.${each}`));
+  return [scrollBox(table({ class: "shapes" }, headings, tableRows)), h("p", { class: "hint" }, t("shapes.letters"))];
 }

@@ -5,6 +5,7 @@ import { isPresenting } from "../state/address.ts";
 import { t } from "../state/i18n.ts";
 import { h, isSpecial, svg, textWidth, typeScale } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
+import { onResize } from "../ui/parts.ts";
 import { MIN_TAP } from "./attention-map.ts";
 import { contrastClass } from "./map-parts.ts";
 
@@ -16,19 +17,15 @@ export type Row = {
   name?: string;
   digits?: number | null;
 };
-/**
- * `labels`: make room for these as well. `choose(name, index)` is called for a cell that was clicked or that the arrow
- * keys moved to. `mark` outlines the cells [from, to) of every row. `largest` has the strongest colour. `fold`: cells a
- * line, of which a row then has several.
- */
 export type StripOptions = {
   label?: string;
-  labels?: string[];
-  largest?: number;
-  mark?: number[];
-  fold?: number;
-  choose?: (name: string, index: number) => void;
+  labels?: string[]; // that there is room for as well
+  largest?: number; // has the strongest colour
+  mark?: number[]; // [from, to) of the cells that are outlined in every row
+  fold?: number; // cells a line, of which a row then has several
+  choose?: Choose;
 };
+type Choose = (name: string, index: number) => void;
 
 const ROW = 27; // px a row, 3 of them a gap
 const ROW_IN_A_ROOM = 19; // px: larger words beside rows that all fit on the screen
@@ -45,7 +42,6 @@ function colour(value: number, largest: number) {
   return `fill: color-mix(in oklab, var(--${hue}) ${strength(value, largest).toFixed(1)}%, var(--surface))`;
 }
 
-/** The label of a picture of rows, with the range of its numbers. */
 function describeStrips(label: string | undefined, rows: Row[]) {
   const range = ({ label: name, values }: Row) => {
     const places = { count: values.length, least: fixed(Math.min(...values), 2), most: fixed(Math.max(...values), 2) };
@@ -53,6 +49,8 @@ function describeStrips(label: string | undefined, rows: Row[]) {
   };
   return [label, ...rows.map(range)].filter(Boolean).join(" · ");
 }
+
+type Layout = ReturnType<typeof stripLayout>;
 
 function stripLayout(rows: Row[], width: number, { labels = [], fold = Infinity, largest }: StripOptions) {
   const size = 13 * typeScale();
@@ -74,7 +72,6 @@ function stripLayout(rows: Row[], width: number, { labels = [], fold = Infinity,
   };
 }
 
-/** Rows of one length on one scale. */
 export function vectorStrips(rows: Row[], { width, ...options }: StripOptions & { width: number }) {
   const { choose, label, mark } = options;
   const layout = stripLayout(rows, width, options);
@@ -96,7 +93,7 @@ export function vectorStrips(rows: Row[], { width, ...options }: StripOptions & 
   return picture;
 }
 
-function rowLabel({ label, side }: Row, y: number, { left, pitch, size }: ReturnType<typeof stripLayout>) {
+function rowLabel({ label, side }: Row, y: number, { left, pitch, size }: Layout) {
   if (!label) return [];
   const place = { x: left - 14, y: y + pitch / 2, "text-anchor": "end", style: `font-size: ${size}px` };
   const text = svg("text", { ...place, class: `label ${side ?? "plain"}` }, label);
@@ -106,7 +103,7 @@ function rowLabel({ label, side }: Row, y: number, { left, pitch, size }: Return
   return [text, svg("rect", { ...box, class: `outline ${side}` })];
 }
 
-function rowCells({ name, values, digits }: Row, y: number, layout: ReturnType<typeof stripLayout>) {
+function rowCells({ name, values, digits }: Row, y: number, layout: Layout) {
   const { left, across, cell, lines, pitch, gap, largest, hasNumbers } = layout;
   return Array.from(values).flatMap((value, i) => {
     const at = { x: left + (i % across) * cell, y: y + Math.floor(i / across) * pitch };
@@ -126,19 +123,12 @@ function nameCell({ target }: Event) {
   target.append(svg("title", {}, fixed(Number(target.dataset.value), 3)));
 }
 
-/** Mark the one cell whose arithmetic is shown. */
 export function chooseCell(cell: Element) {
   for (const each of document.querySelectorAll(".cell.chosen")) each.classList.remove("chosen");
   cell.classList.add("chosen");
 }
 
-/** Clicking a cell chooses it; in a focused picture the arrow keys do. */
-function makeSelectable(
-  picture: SVGSVGElement,
-  choose: (name: string, index: number) => void,
-  rows: number,
-  { across, cell: size, left }: ReturnType<typeof stripLayout>,
-) {
+function makeSelectable(picture: SVGSVGElement, choose: Choose, rows: number, { across, cell: size, left }: Layout) {
   picture.classList.add("choosable");
   const cells = [...picture.querySelectorAll<SVGElement>(".cell")];
   const count = cells.length / rows;
@@ -179,12 +169,12 @@ function makeSelectable(
 export function fluidPicture(draw: (width: number) => Element, signal?: AbortSignal, width: number = 0) {
   const place = h("div", { class: "fluid" }, width ? draw(width) : null);
   let drawn = width;
-  const observer = new ResizeObserver(([{ contentRect }]) => {
+  const redraw = ([{ contentRect }]: ResizeObserverEntry[]) => {
     if (!contentRect.width || Math.abs(contentRect.width - drawn) < 1) return;
     drawn = contentRect.width;
     place.replaceChildren(draw(drawn));
-  });
-  observer.observe(place);
+  };
+  onResize(place, redraw, signal);
   place.addEventListener("zoom", (event) => {
     const { width, at } = (event as CustomEvent<{ width: number; at: number }>).detail;
     event.preventDefault();
@@ -192,6 +182,5 @@ export function fluidPicture(draw: (width: number) => Element, signal?: AbortSig
     place.replaceChildren(draw(width));
     place.scrollLeft = at - place.clientWidth / 2;
   });
-  signal?.addEventListener("abort", () => observer.disconnect());
   return place;
 }

@@ -57,7 +57,6 @@ export function sharedAddress(href: string, spaceHost: string | null) {
   return new URL(`${url.pathname}${url.search}`, `https://${spaceHost}`).href;
 }
 
-/** A part of the state as the address writes it; null where the address is without it. */
 function formatParameter({ kind, state: name, default: usual, always, part }: Parameter) {
   const value = state[name as keyof State];
   if ((part && part !== state.part) || (!always && value === (usual ?? null))) return null;
@@ -69,7 +68,6 @@ function formatParameter({ kind, state: name, default: usual, always, part }: Pa
 }
 
 let presenting = new URLSearchParams(globalThis.location?.search).get("present") === "yes";
-/** Whether the page is shown to a class. */
 export const isPresenting = () => presenting;
 
 export function forgetClass() {
@@ -86,7 +84,6 @@ export function setPresenting(wanted: boolean) {
   writeAddress();
 }
 
-/** The value that an address gives a parameter; null for one that cannot be. */
 function parseParameter({ kind, choices = [], min = 0, max = 0, step }: Parameter, text: string) {
   if (kind === "choice") return choices.includes(text) ? text : null;
   if (kind === "position") return /^[1-9]\d{0,3}$/.test(text) ? Number(text) - 1 : null;
@@ -147,7 +144,6 @@ function parseRun(asked: URLSearchParams, wrong: string[]): RunRequest | null {
   return sentence === null ? null : { checkpoint, sentence, changes: changes ?? [] };
 }
 
-/** The address of the visitor's place as it was last drawn. */
 let address: string | null = null;
 /** The part of the address whose changes make a history entry: tab, stop, exercise or part. */
 let entry = "";
@@ -185,10 +181,7 @@ export function expectRun(run: RunRequest | null) {
   updateAddressBar();
 }
 
-/**
- * Keep the address bar at the visitor's place, so that a reload and a bookmark find it again, and Back finds the place
- * before. What changes within a place does not wait for itself: a browser allows no more than a few changes a second.
- */
+/** What changes within a place is written after a pause: a browser allows no more than a few changes a second. */
 export function updateAddressBar() {
   if (isAhead) return;
   const now = formatAddress(location.href, presenting, asked ?? state.run);

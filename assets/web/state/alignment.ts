@@ -3,7 +3,6 @@
 import type { DrawnRun } from "../api/types.ts";
 import { argmax, attentionRow } from "./state.ts";
 
-/** The source positions that each output token is linked to. */
 export type Links = Set<number>[];
 /** Which output token a row is about: the one it predicts, or the one it reads, output a step earlier. */
 export type Reading = "predicted" | "read";

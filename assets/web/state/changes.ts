@@ -55,7 +55,6 @@ export function editMask(kind: Kind, query: number, key: number) {
 export const undoChange = (one: Change) =>
   requestChanges(changes().filter((each) => formatChanges([each]) !== formatChanges([one])));
 
-/** Whether a change means something for another sentence. */
 export const isLasting = (one: Change) => !schema.interventions[one.do].of_sentence;
 export const lastingChanges = () => changes().filter(isLasting);
 
@@ -71,7 +70,6 @@ export const temperatureOf = (kind: Kind, list = changes()) =>
     .flatMap((each) => (each.do === "temperature" && ["all", kind].includes(each.kind) ? [each.temperature] : []))
     .reduce((product, each) => product * each, 1);
 
-/** Whether a position of the decoder could attend to later ones. */
 export const attendsAhead = (run: DrawnRun) =>
   run.attention.decoder.allowed.some((row, query) => row.some((open, key) => open && key > query));
 

@@ -19,10 +19,8 @@ export function findExperiment(name: string) {
 }
 
 /** Translate an experiment's sentence under its changes, and go where it shows. */
-export function openExperiment(
-  { checkpoint, sentence, changes, settings }: Experiment & { checkpoint: string },
-  place: Partial<State>,
-) {
+export function openExperiment(found: Experiment & { checkpoint: string }, place: Partial<State>) {
+  const { checkpoint, sentence, changes, settings } = found;
   const { step, word, ...rest } = settings as any;
   const forcedMistake = word ? { step, word } : state.forcedMistake;
   openRun({ checkpoint, sentence, changes }, place, { ...rest, forcedMistake, ...place });

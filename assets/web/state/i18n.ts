@@ -69,7 +69,6 @@ function filled(value: Place): (string | Node)[] {
   return [value instanceof Node ? value : String(value)];
 }
 
-/** A text of the server; a list of words in it as "a, b and 3 more". */
 export function formatMessage({ key, values, english }: Message) {
   if (!hasText(key)) return english ?? key;
   const places: Places = {};
@@ -80,7 +79,6 @@ export function formatMessage({ key, values, english }: Message) {
   return t(key, places);
 }
 
-/** "a, b and c", as nodes and strings. */
 export const formatList = (items: (string | Node | (string | Node)[])[]): (string | Node)[] =>
   formats.lists
     .formatToParts(items.map((_, i) => String(i)))
@@ -94,40 +92,32 @@ export const joinSentences = (...all: (string | (string | Node)[] | null | undef
 
 export const formatNumber = (value: number) => formats.number.format(value);
 
-/** "298 MB". */
 export function formatBytes(bytes: number) {
   const unit = bytes < 1e6 ? "kilobyte" : bytes < 1e9 ? "megabyte" : "gigabyte";
   const value = bytes / { kilobyte: 1e3, megabyte: 1e6, gigabyte: 1e9 }[unit];
   return new Intl.NumberFormat(language, { style: "unit", unit, maximumSignificantDigits: 3 }).format(value);
 }
 
-/** "German → English". @param codes of languages */
 export const formatLanguages = (codes: readonly string[]) =>
   codes.map((code) => formats.languages.of(code) ?? code).join(" → ");
 
 const inPercent = (share: number, digits: number) => formats.percents[digits].format(share);
-
-/** "97%", "99.4%", "< 0.01%", "> 99.9%". */
 export const formatPercent = (share: number) => percentText(share, inPercent);
 
 /** Two shares in percent, with more digits where fewer would hide that they differ. */
 export const formatPercents = (one: number, other: number) => percentTexts(one, other, inPercent);
 
-/** The visitor's own choice, kept for the next visit. */
 export async function chooseLanguage(name: string) {
   await speak(name);
-  if (name !== language) return;
-  writePreference(LANGUAGE_KEY, name);
+  if (name === language) writePreference(LANGUAGE_KEY, name);
 }
 
 /** Speak what the link asks for, else what was chosen before, else what the browser speaks, else English. */
-export const speakPreferredLanguage = () => speak(preferredLanguage());
-
-function preferredLanguage() {
+export function speakPreferredLanguage() {
   const traditional = (tag: string) => /^zh\b.*\b(hant|tw|hk|mo)\b/i.test(tag);
   const spoken = navigator.languages.map((tag) =>
     traditional(tag) ? "zh-Hant" : /^zh\b/i.test(tag) ? "zh-Hans" : tag.slice(0, 2),
   );
   const wishes = [new URLSearchParams(location.search).get("language"), readPreference(LANGUAGE_KEY), ...spoken];
-  return wishes.find((wish) => wish && schema.languages.includes(wish)) ?? "en";
+  return speak(wishes.find((wish) => wish && schema.languages.includes(wish)) ?? "en");
 }

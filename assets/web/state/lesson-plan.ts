@@ -27,7 +27,6 @@ const STOPS = {
 
 export type StopName = keyof typeof STOPS;
 
-/** Their names; a link counts them from 1. */
 export const LESSON_STOPS = Object.keys(STOPS) as StopName[];
 
 function usualPlace(stop: number) {
@@ -41,7 +40,6 @@ const OF_SMALL = OF_REAL.filter((stop) => !("ofReal" in STOPS[LESSON_STOPS[stop]
 /** @param stops null for the whole lesson, in its usual order */
 export const stopOrder = (stops: readonly number[] | null, isReal: boolean) => stops ?? (isReal ? OF_REAL : OF_SMALL);
 
-/** Lessons to choose from, in minutes. */
 export const PLANS = [20, 45, 90];
 
 /** The stops of a lesson of this length, null for the whole one. @param isReal whether it is on a real model */
@@ -60,7 +58,6 @@ export function withStop(order: readonly number[], stop: number) {
 export const planMinutes = (stops: readonly number[]) =>
   stops.reduce((sum, stop) => sum + STOPS[LESSON_STOPS[stop]].minutes, 0);
 
-/** As a link writes them: "1,4,2". */
 export const formatStops = (stops: readonly number[]) => stops.map((stop) => stop + 1).join(",");
 
 /** Null for what does not name stops, each once. */

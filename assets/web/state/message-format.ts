@@ -24,7 +24,6 @@ export function percentText(share: number, format: (share: number, digits: numbe
   return format(share, digits);
 }
 
-/** Two shares in percent, with more digits where fewer would hide that they differ. */
 export function percentTexts(one: number, other: number, format: (share: number, digits: number) => string) {
   const usual = [percentText(one, format), percentText(other, format)];
   if (one === other || Math.max(one, other) >= 0.9995) return usual;

@@ -6,10 +6,7 @@ import { api } from "../api/client.ts";
 import type { Kind, Run, Side } from "../api/types.ts";
 import { decodeFloats, state } from "./state.ts";
 
-/**
- * One attention sublayer of a run, every number of it; `at(name, ...index)` is the vector at the first axes of an
- * array. `from` is the side of its queries, `to` that of its keys.
- */
+/** `at(name, ...index)`: the vector at the first axes of an array; the side of the queries (`from`) and keys (`to`). */
 export type Sublayer = RecordedSublayer & { at: (name: string, ...index: number[]) => number[]; from: Side; to: Side };
 
 export type Matrix = RequestOf<"parameters">["part"];
@@ -58,11 +55,8 @@ export async function fetchSublayer(kind: Kind, layer: number, run: Run = state.
   return { ...data, at, from: kind === "encoder" ? "source" : "target", to: kind === "decoder" ? "target" : "source" };
 }
 
-export async function fetchParameters(
-  { run: { checkpoint }, kind, layer }: { run: Run; kind: Kind; layer: number },
-  part: Matrix,
-  row: number,
-): Promise<{ weights: number[]; bias: number | null }> {
-  const data = await askOnce("parameters", { checkpoint, kind, layer, part, row });
+export async function fetchParameters(of: { run: Run; kind: Kind; layer: number }, part: Matrix, row: number) {
+  const { kind, layer } = of;
+  const data = await askOnce("parameters", { checkpoint: of.run.checkpoint, kind, layer, part, row });
   return { weights: Array.from(decodeFloats(data.weights)), bias: data.bias };
 }

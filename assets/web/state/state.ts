@@ -95,15 +95,9 @@ export function possibleMistakes(step: number) {
 
 /** Follow another row: of the decoder, that is another step. */
 export const selectQuery = (query: number) => update(state.kind === "encoder" ? { query } : { query, step: query });
-
 const clamp = (value: number, count: number) => Math.max(0, Math.min(value, count - 1));
 
-/**
- * Show a run that the server sent. The visitor's place is kept, but another model's heads are other heads: its first
- * run opens on a head that shows something.
- * @param baseline the same run without its changes, if it has any @param watch a source word: go to the step that
- * translates it
- */
+/** Another model's heads are other heads: its first run opens on one that shows something. @param watch a source word */
 export function showRun(run: Run, baseline: Run | null = null, watch: string | null = null) {
   for (const each of [run, baseline])
     for (const map of Object.values(each?.attention ?? {}))
@@ -114,14 +108,12 @@ export function showRun(run: Run, baseline: Run | null = null, watch: string | n
   update({ ...(isAnotherModel ? openingPlace(state.run) : {}), ...(step >= 0 ? { step } : {}) });
 }
 
-/** How the gold alignment links a step to a key: sure, possible, or null for not. */
 export function goldLink(step: number, key: number, run: DrawnRun = state.run) {
   const links = run.reference?.gold;
   if (links?.sure[step]?.includes(key)) return "sure";
   return links?.possible[step]?.includes(key) ? "possible" : null;
 }
 
-/** The first step that translates a source word, -1 if none is known. */
 function stepOfWord(run: Run, word: string) {
   const links = run.reference?.gold;
   if (!links) return -1;
@@ -130,28 +122,14 @@ function stepOfWord(run: Run, word: string) {
   return named >= 0 ? named : links.possible.findIndex((keys) => keys.includes(key));
 }
 
-/** The probability of a run's whole output. */
 export const likelihood = (run: Run) => run.steps.reduce((product, step) => product * step.probability, 1);
-
-export function attentionWeight(
-  kind: Kind,
-  layer: number,
-  head: number,
-  query: number,
-  key: number,
-  run: DrawnRun = state.run,
-) {
-  const { heads, queries, keys, values } = run.attention[kind];
-  return values[((layer * heads + head) * queries.length + query) * keys.length + key];
-}
 
 /** The weights of one head's row, or the mean of all heads of the layer (null). */
 export function attentionRow(kind: Kind, layer: number, head: number | null, query: number, run: DrawnRun = state.run) {
-  const { heads, keys } = run.attention[kind];
+  const { heads, queries, keys, values } = run.attention[kind];
   const asked = head === null ? [...Array(heads).keys()] : [head];
-  const weight = (key: number) => (sum: number, each: number) =>
-    sum + attentionWeight(kind, layer, each, query, key, run);
-  return keys.map((_, key) => asked.reduce(weight(key), 0) / asked.length);
+  const starts = asked.map((each) => ((layer * heads + each) * queries.length + query) * keys.length);
+  return keys.map((_, key) => starts.reduce((sum, start) => sum + values[start + key], 0) / asked.length);
 }
 
 function decodeBytes(base64: string) {
@@ -161,15 +139,11 @@ function decodeBytes(base64: string) {
   return bytes;
 }
 
-/** Base64 of little-endian 32-bit floats. */
 export const decodeFloats = (base64: string) => new Float32Array(decodeBytes(base64).buffer);
 
 const TICKS = 200_000; // of a weight of 1, as in transformer/web/api/payload.py
 
-/**
- * The weights of a long run, as `packed` of payload.py makes them: whole numbers of half ticks, first the lowest byte
- * of each, last the highest. Up to five decimals, each prints the same as the run's own weight.
- */
+/** As `packed` of payload.py makes them: whole numbers of half ticks, first the lowest byte of each, last the highest. */
 export function unpackWeights(base64: string) {
   const bytes = decodeBytes(base64);
   const count = bytes.length / 3;
@@ -194,15 +168,6 @@ const MIN_ALIGNED_WORDS = 5; // over this many words at least: of many heads, on
 /** Whether a run has gold links for enough words that aligning them is more than luck. */
 export const hasEnoughGold = (run: DrawnRun) =>
   (run.reference?.gold?.sure.filter((keys) => keys.length).length ?? 0) >= MIN_ALIGNED_WORDS;
-
-/** The step at which the head that is looked at has its highest cross-attention weight. */
-export function sharpestStep() {
-  const { run, layer, head } = state;
-  const { heads, queries, keys, values } = run.attention.cross;
-  const size = queries.length * keys.length;
-  const start = (layer * heads + head) * size;
-  return Math.floor(argmax(values.slice(start, start + size)) / keys.length);
-}
 
 /** The head that aligns best, if one does, else the one with the highest weight; at the first step. */
 function openingPlace(run: Run) {

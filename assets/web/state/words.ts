@@ -11,7 +11,6 @@ export const SIDES: Record<Kind, [Side, Side]> = {
   cross: ["target", "source"],
 };
 
-/** The run in the model's own tokens. */
 export const tokenRun = (run: Run) => run?.pieces ?? run;
 
 /** The first token of a row of maps: of the decoder, where its step's word begins. @param run by words or tokens */
@@ -22,8 +21,6 @@ export function tokenIndex({ pieces, words, steps }: Run, kind: Kind, query: num
 
 /** The piece of a step of words that is among its candidates, else the step's token. */
 export const outputToken = ({ token, pieces }: Step) => pieces?.[0].token ?? token;
-
-/** The words whose pieces a side of a run's maps has. */
 const wordsOf = ({ words }: Run, side: Side) => (side === "source" ? words?.source : words?.decoder_input);
 
 /** The pieces of a word of a map's axis; where tokens are words, the token alone. @param run by words or by tokens */
@@ -78,7 +75,6 @@ const stepsOfWords = (steps: Step[], words: WordsOf): Step[] =>
     pieces: pieces.map((i) => steps[i]),
   }));
 
-/** @param words of the baseline */
 const comparisonOfWords = (comparison: NonNullable<Run["comparison"]>, words: WordsOf): Run["comparison"] =>
   grouped(words).map((pieces) => {
     const its = pieces.flatMap((i) => comparison[i] ?? []);

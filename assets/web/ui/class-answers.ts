@@ -3,12 +3,12 @@
 import type { ShownQuestion } from "#schema";
 import { EXERCISES, offeredCauses, schema } from "../api/schema.ts";
 import type { Child } from "../api/types.ts";
-import { openQuestion } from "../state/class-questions.ts";
 import { joinSentences, nodes, t } from "../state/i18n.ts";
 import { argmax, attentionRow, state } from "../state/state.ts";
 import { distinctWord } from "../state/words.ts";
 import { h, word } from "./dom.ts";
 import { cells, table } from "./parts.ts";
+import { openQuestion } from "./question.ts";
 
 /** A question on the wire. A page without a translation shows the teacher's wording (`text`). */
 type About =
@@ -26,7 +26,6 @@ function askable(about: About, choices: string[], right: number): Askable | null
   return { about: text, choices: choices.map((each) => each.slice(0, schema.max_choice)), right };
 }
 
-/** The question of the stop or the exercise that is open. */
 export function viewQuestion() {
   const found = openQuestion();
   return found && askable({ kind: found.kind, name: found.name, text: found.text }, found.choices, found.right);
@@ -53,7 +52,6 @@ export function sourceWordQuestion(run = state.run, { step, layer: wanted, head:
   return right < 0 ? null : askable({ kind: "source", step, layer, head }, choices, right);
 }
 
-/** Null for what this page does not understand. */
 export function parseAbout(text: string): About | null {
   try {
     const about = JSON.parse(text);
@@ -63,7 +61,6 @@ export function parseAbout(text: string): About | null {
   }
 }
 
-/** Whether a question that was asked is that of the view that is open. */
 export function isOfView(question: ShownQuestion) {
   const about = parseAbout(question.about);
   const drawn = openQuestion();
@@ -92,7 +89,6 @@ export function describeQuestion(question: ShownQuestion): { text: Child; choice
   return { text: drawn?.text ?? about.text, choices: drawn?.choices ?? choices };
 }
 
-/** The share of all votes in a round, by choice. */
 export function voteShares({ tallies }: ShownQuestion, round: number) {
   const { votes, answered } = tallies?.[round] ?? { votes: [], answered: 0 };
   return votes.map((count) => (answered ? count / answered : 0));

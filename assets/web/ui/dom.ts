@@ -29,17 +29,14 @@ const flat = (children: Child[]): (string | Node)[] =>
     return typeof child === "number" ? String(child) : child;
   });
 
-export const h = <Tag extends keyof HTMLElementTagNameMap>(
-  tag: Tag,
-  attributes: Attributes = {},
-  ...children: Child[]
-) => fill(document.createElement(tag), attributes, children);
+type HtmlTag = keyof HTMLElementTagNameMap;
+type SvgTag = keyof SVGElementTagNameMap;
 
-export const svg = <Tag extends keyof SVGElementTagNameMap>(
-  tag: Tag,
-  attributes: Attributes = {},
-  ...children: Child[]
-) => fill(document.createElementNS(SVG, tag), attributes, children);
+export const h = <Tag extends HtmlTag>(tag: Tag, attributes: Attributes = {}, ...children: Child[]) =>
+  fill(document.createElement(tag), attributes, children);
+
+export const svg = <Tag extends SvgTag>(tag: Tag, attributes: Attributes = {}, ...children: Child[]) =>
+  fill(document.createElementNS(SVG, tag), attributes, children);
 
 export const mathml = (tag: string, attributes: Attributes, ...children: Child[]) =>
   fill(document.createElementNS(MATHML, tag), attributes, children);
@@ -71,8 +68,7 @@ let family = "";
 
 /** How wide a label is, px: letters of some scripts are twice as wide as others. */
 export function textWidth(text: string, size: number) {
-  ruler ??= document.createElement("canvas").getContext("2d");
-  if (!ruler) return text.length * size;
+  ruler ??= document.createElement("canvas").getContext("2d") as CanvasRenderingContext2D;
   family ||= getComputedStyle(document.body).fontFamily;
   ruler.font = `600 ${size}px ${family}`;
   return ruler.measureText(text).width;
@@ -104,17 +100,11 @@ export function icon(name: keyof typeof PATHS) {
 const SPECIAL = new Set(["S", "E", "P"]);
 export const isSpecial = (token: string) => SPECIAL.has(token);
 
-/** A token in its side's colour; special tokens are outlined. */
 export const word = (token: string, side: Side) =>
   h("b", { class: `word ${side}${isSpecial(token) ? " special" : ""}` }, token);
 
-/** A token as a chip in its side's colour. */
-export const chip = <Tag extends keyof HTMLElementTagNameMap>(
-  tag: Tag,
-  token: string,
-  side: Side,
-  attributes: Attributes = {},
-) => h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);
+export const chip = <Tag extends HtmlTag>(tag: Tag, token: string, side: Side, attributes: Attributes = {}) =>
+  h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);
 
 /** A line scrolls until one of its parts is in its middle. It may be drawn smaller than it is, for a class. */
 export function scrollToMiddle(line: HTMLElement, part?: Element) {
@@ -175,3 +165,18 @@ export function namedChoice<Name extends string>(
   const options = names.map((name) => [name, t(`${key}.${name}`)] as [string, string]);
   return segmented(label, options, (name) => choose(name as Name));
 }
+
+export const isDark = () => document.body.classList.contains("dark");
+
+export function onThemeChange(react: () => void, signal?: AbortSignal) {
+  let wasDark = isDark();
+  const observer = new MutationObserver(() => {
+    if (isDark() === wasDark) return; // another class
+    wasDark = !wasDark;
+    react();
+  });
+  observer.observe(document.body, { attributeFilter: ["class"] });
+  signal?.addEventListener("abort", () => observer.disconnect());
+}
+
+export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

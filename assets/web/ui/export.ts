@@ -28,7 +28,6 @@ const TYPE: Record<string, string> = {
 };
 const SHARP = 2; // pixels of the PNG a pixel of the page
 
-/** What can be saved of the page, by the frame that it stands in. */
 const pictures = new WeakMap<Element, { figure: Element; name: () => string }>();
 
 /** Let the menu of the tab save `figure`, which stands in `frame`. `name` is called for the file's name. */
@@ -42,7 +41,6 @@ export function savable<Frame extends Element>(frame: Frame, figure: Element, na
 export const pictureFrame = (figure: Element, name: () => string, children: Child = figure) =>
   savable(h("div", {}, children), figure, name);
 
-/** A row for each figure of the open tab: its name, and two buttons that save it. */
 export function pictureRows() {
   const frames = [...document.querySelectorAll<HTMLElement>("[role=tabpanel].open .savable")];
   return frames.flatMap((frame) => {
@@ -177,8 +175,7 @@ export function painted(original: SVGElement) {
 /** A mixed colour as every program reads it; `none` and `url(…)` stay. */
 function rgb(colour: string) {
   if (!colour.startsWith("oklab") && !colour.startsWith("color(")) return colour;
-  const pixel = new OffscreenCanvas(1, 1).getContext("2d");
-  if (!pixel) return colour;
+  const pixel = new OffscreenCanvas(1, 1).getContext("2d") as OffscreenCanvasRenderingContext2D;
   pixel.fillStyle = colour;
   pixel.fillRect(0, 0, 1, 1);
   return `rgb(${[...pixel.getImageData(0, 0, 1, 1).data].slice(0, 3).join(", ")})`;

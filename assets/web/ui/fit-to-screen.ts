@@ -6,7 +6,6 @@ import { onResize } from "./parts.ts";
 
 const MIN_SCALE = 0.6; // what is smaller no back row reads
 
-/** While presenting, what ends below the screen is scaled down: first the figure in it, then everything. */
 export function fitToScreen(element: HTMLElement, figure: HTMLElement, signal: AbortSignal) {
   const fit = () => {
     for (const each of [element, figure]) scale(each, 1);

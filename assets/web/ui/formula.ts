@@ -7,7 +7,6 @@ const TOKEN = /\{[^}]*\}|\d+(?:\.\d+)?|\p{L}+\u0302?|./gu;
 
 /** Formulas, each in one piece: a line breaks where two or more spaces stand between them. */
 export const formulas = (text: string) => text.split(/(\s{2,})/).map((each, i) => (i % 2 ? each : formula(each)));
-
 const formula = (text: string) => mathml("math", { alttext: text }, row(text.normalize("NFD")));
 
 /** Signs have spaces of their own. */

@@ -15,7 +15,6 @@ export function plain(value: number, digits: number) {
 }
 
 const total = (values: number[]) => values.reduce((all, value) => all + value, 0);
-
 export const mean = (values: number[]) => total(values) / values.length;
 
 /** As LayerNorm takes it: divided by n, not n − 1. */
@@ -25,8 +24,6 @@ export const variance = (values: number[]) => {
 };
 
 export const dot = (a: number[], b: number[]) => total(a.map((value, i) => value * b[i]));
-
-/** A number as the reader sees it. */
 const asShown = (value: number, digits: number) => Number(plain(value, digits));
 
 /** Whether `shown` rounds to the digits of `value`, and not so near a half that a pencil could err. */
@@ -106,10 +103,7 @@ export function normalised(x: number, mean: number, deviation: number, gain: num
   return { x: a, mean: b, deviation: c, gain: d, bias: e, result: fixed(result, rounded) };
 }
 
-/**
- * One row of attention as columns: every dot product divided gives the score beside it, the scores' softmax gives the
- * weights, and the weights add up to `total`. A key that is not `open` has no part in the softmax.
- */
+/** Every dot product divided gives the score beside it, their softmax the weights, and these add up to `total`. */
 export function attentionColumns(dots: number[], d: number, scores: number[], open: boolean[], weights: number[]) {
   const [attended, shares] = [scores, weights].map((values) => values.filter((_, i) => open[i]));
   const addUp = (n: number) => !shares.length || rounds(total(shares.map((weight) => asShown(weight, n))), n - 1, 1);
@@ -131,7 +125,6 @@ export function attentionColumns(dots: number[], d: number, scores: number[], op
 
 export const norm = (vector: number[]) => Math.sqrt(dot(vector, vector));
 
-/** 1.8 × 10⁻⁷ */
 export function formatTiny(value: number) {
   if (!value) return String(value);
   const [digits, power] = value.toExponential(1).split("e");

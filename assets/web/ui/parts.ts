@@ -6,23 +6,19 @@ import { formatPercent, t } from "../state/i18n.ts";
 import { KINDS, state, subscribe, update } from "../state/state.ts";
 import { type Attributes, h, namedChoice, numberedOptions, segmented } from "./dom.ts";
 
-export const button = (
-  name: string | null,
-  text: Child,
-  onclick: (event: MouseEvent) => unknown,
-  attributes: Attributes = {},
-) => h("button", { type: "button", class: name, onclick, ...attributes }, text);
+type OnClick = (event: MouseEvent) => unknown;
+
+export const button = (name: string | null, text: Child, onclick: OnClick, attributes: Attributes = {}) =>
+  h("button", { type: "button", class: name, onclick, ...attributes }, text);
 
 export const hint = (text: Child) => h("p", { class: "hint" }, text);
 
 export const link = (text: Child, onclick: () => unknown, attributes: Attributes = {}) =>
   button("link", text, () => onclick(), attributes);
 
-/** A button that is pressed while a change is made. */
 export const toggle = (text: Child, pressed: boolean, onclick: () => void, attributes: Attributes = {}) =>
   button("pill toggle", h("span", {}, text), onclick, { "aria-pressed": pressed, ...attributes });
 
-/** A table with its column headings: texts, or cells of their own. */
 export function table(attributes: Attributes, headings: Child[], rows: Child, ...more: Child[]) {
   const cells = headings.map((each) => (each instanceof Node ? each : columnHeading(each)));
   return h("table", attributes, h("thead", {}, h("tr", {}, cells)), h("tbody", {}, rows), ...more);
@@ -32,28 +28,32 @@ export const columnHeading = (text: Child, attributes: Attributes = {}) =>
   h("th", { scope: "col", ...attributes }, text);
 
 export const rowHeading = (text: Child) => h("th", { scope: "row" }, text);
-
 export const cells = (contents: Child[]) => contents.map((each) => h("td", {}, each));
 
-export function select(
-  label: string,
-  options: [string | number, string][],
-  chosen: unknown,
-  onchange: (value: string) => void,
-) {
+type Option = [value: string | number, text: string];
+
+export function select(label: string, options: Option[], chosen: unknown, onchange: (value: string) => void) {
   const react = ({ target }: Event) => onchange((target as HTMLSelectElement).value);
   return h("select", { "aria-label": label, onchange: react }, options.map(option(chosen)));
 }
 
 export const option =
   (chosen: unknown = null) =>
-  ([value, text]: [string | number, string]) =>
+  ([value, text]: Option) =>
     h("option", { value, selected: String(value) === String(chosen) }, text);
 
 export const kindPicker = () => namedChoice(t("attention.which"), KINDS, "kind", (kind) => update({ kind }));
 
-/** Which layer, which head: `draw` after every change, with the maps of the kind that is shown. */
-export function headPicker(names = ["layer", "head"] as ("layer" | "head")[]) {
+/** `hasMean`: of a layer's heads, as a choice; `of`: what is chosen now. */
+type HeadChoice = {
+  names?: ("layer" | "head")[];
+  hasMean?: boolean;
+  of?: { layer: number; head: number; averaged?: boolean };
+  choose?: (choice: { layer?: number; head?: number; averaged?: boolean }) => void;
+};
+
+/** `draw` after every change, with the maps of the kind that is shown. */
+export function headPicker({ names = ["layer", "head"], hasMean, of = state, choose = update }: HeadChoice = {}) {
   const element = h("div", { class: "pickers" });
   const hasNewShape = changeDetector();
   let setters = [() => {}];
@@ -61,10 +61,14 @@ export function headPicker(names = ["layer", "head"] as ("layer" | "head")[]) {
     if (hasNewShape(layers, heads)) {
       element.replaceChildren();
       setters = names.map((name) => {
-        const options = numberedOptions({ layer: layers, head: heads }[name]);
-        const choice = segmented(t(name), options, (value) => update({ [name]: Number(value) }));
+        const count = { layer: layers, head: heads }[name];
+        const mean = hasMean && name === "head" ? [["mean", t("mean")] as [string, string]] : [];
+        const averaged = (value: string) => (mean.length ? { averaged: value === "mean" } : {});
+        const choice = segmented(t(name), [...mean, ...numberedOptions(count)], (value) =>
+          choose({ ...averaged(value), ...(value === "mean" ? {} : { [name]: Number(value) }) }),
+        );
         element.append(h("span", { class: "pair" }, t(name), choice.element));
-        return () => choice.set(state[name]);
+        return () => choice.set(mean.length && of.averaged ? "mean" : Math.min(of[name], count - 1));
       });
     }
     for (const set of setters) set();
@@ -110,13 +114,17 @@ export const startButton = (id: string) =>
 /** Draw after every change of the state, and when the element comes into sight: what is hidden has no size. */
 export function drawInSight(element: Element, draw: () => unknown, signal: AbortSignal) {
   subscribe(element, draw);
-  onSight(element, () => state.run && draw(), signal);
+  onSight([element], () => state.run && draw(), signal);
 }
 
-/** Call `look` when an element comes into sight, or leaves it. */
-export function onSight(element: Element, look: () => unknown, signal: AbortSignal) {
-  const observer = new IntersectionObserver(look);
-  observer.observe(element);
+export function onSight(
+  all: Iterable<Element>,
+  look: IntersectionObserverCallback,
+  signal: AbortSignal,
+  margin = "0px",
+) {
+  const observer = new IntersectionObserver(look, { rootMargin: margin });
+  for (const each of all) observer.observe(each);
   signal.addEventListener("abort", () => observer.disconnect());
 }
 
@@ -124,13 +132,12 @@ export function onSight(element: Element, look: () => unknown, signal: AbortSign
 export const isOpen = (element: HTMLElement) =>
   element.isConnected && !element.closest(".tab-panel:not(.open), .closed, [hidden]");
 
-export function onResize(element: Element, draw: ResizeObserverCallback, signal: AbortSignal) {
+export function onResize(element: Element, draw: ResizeObserverCallback, signal?: AbortSignal) {
   const observer = new ResizeObserver(draw);
   observer.observe(element);
-  signal.addEventListener("abort", () => observer.disconnect());
+  signal?.addEventListener("abort", () => observer.disconnect());
 }
 
-/** A click elsewhere closes what is open in a place. */
 export function closeOutside(place: Element, signal: AbortSignal) {
   const close = ({ target }: Event) => {
     for (const each of place.querySelectorAll("details")) if (!each.contains(target as Node)) each.open = false;
@@ -155,16 +162,10 @@ export function changeDetector() {
 export const closest = ({ target }: Event, selector: string) =>
   target instanceof Element ? (target.closest(selector) as HTMLElement | null) : null;
 
-/**
- * The keys of a series of stops with a question each, while its view is open. Neither typing nor the decoding steps
- * need them; PageUp and PageDown are what a presenter's remote sends.
- * @param keys `choose(-1)` shows the answer
- */
-export function onStopKeys(
-  element: HTMLElement,
-  { move, choose }: { move: (by: 1 | -1) => void; choose: (i: number) => void },
-  signal: AbortSignal,
-) {
+/** PageUp and PageDown are what a presenter's remote sends; `choose(-1)` shows the answer. */
+type StopKeys = { move: (by: 1 | -1) => void; choose: (i: number) => void };
+
+export function onStopKeys(element: HTMLElement, { move, choose }: StopKeys, signal: AbortSignal) {
   const listener = (event: KeyboardEvent) => {
     if (!isOpen(element) || event.defaultPrevented || event.altKey || event.ctrlKey || event.metaKey) return;
     if (closest(event, "input:not([type=range]), textarea, select, dialog")) return;
@@ -193,4 +194,28 @@ export function setContent(element: Element, ...content: Child[]) {
 export function showContent(element: HTMLElement, ...content: Child[]) {
   setContent(element, ...content);
   element.hidden = !element.innerHTML;
+}
+
+type Control = HTMLElement | SVGElement;
+
+/** @param next where a key leads from the one that has the focus; nothing for a key that leads nowhere */
+export function rove<Each extends Control>(
+  place: Control,
+  all: Each[],
+  next: (key: string, at: number) => Each | undefined,
+) {
+  const focused = () => all.indexOf(document.activeElement as Each);
+  place.addEventListener("focusin", () => {
+    if (focused() < 0) return;
+    for (const each of all) if (each.tabIndex === 0) each.tabIndex = -1;
+    all[focused()].tabIndex = 0;
+  });
+  place.addEventListener("keydown", (event) => {
+    const { key, ctrlKey, metaKey, altKey } = event as KeyboardEvent;
+    const at = focused();
+    const to = at < 0 || ctrlKey || metaKey || altKey ? undefined : next(key, at);
+    if (!to) return;
+    event.preventDefault(); // elsewhere such keys change the step
+    to.focus();
+  });
 }

@@ -1,7 +1,7 @@
 // A question of the lesson or of Spot the bug, guessed until it is solved, which a teacher can put to the class.
 
 import type { Child } from "../api/types.ts";
-import { offerQuestion } from "../state/class-questions.ts";
+import { state } from "../state/state.ts";
 import { h } from "./dom.ts";
 import { button } from "./parts.ts";
 
@@ -14,17 +14,34 @@ type Question = {
   values?: string[];
   right: number;
 };
-/** Which choices were guessed, in their order, and whether the answer was asked for. */
+/** `reveal` shows the answer in the view; `votes` is the place beside it for those of a class. */
+type OfferedQuestion = Omit<Question, "text" | "values"> & { text: string; reveal: () => void; votes: HTMLElement };
+
+/** Null for a view without a question; absent as long as it is not drawn. */
+const offered: Partial<Record<"stop" | "mistake", OfferedQuestion | null>> = {};
+
+export function awaitStopQuestion() {
+  delete offered.stop;
+}
+
+export const isQuestionComing = () => state.tab === "lesson" && offered.stop === undefined;
+
+export function offerQuestion(kind: "stop" | "mistake", question: OfferedQuestion | null) {
+  offered[kind] = question;
+  document.dispatchEvent(new Event("question:drawn"));
+}
+
+export function openQuestion() {
+  if (state.tab === "lesson") return offered.stop ?? null;
+  return state.tab === "break" && state.part === "mistakes" ? (offered.mistake ?? null) : null;
+}
+
 export type Guesses = { guesses: number[]; shown: boolean };
 type Memory = { get: (key: string) => Guesses | undefined; set: (key: string, known: Guesses) => unknown };
 
 /** @param key of what was guessed, in `memory` @param onGuess draws what a guess changes */
-export function askedQuestion(
-  { kind, name, text, choices, values, right }: Question,
-  key: string,
-  memory: Memory,
-  onGuess: () => void,
-) {
+export function askedQuestion(question: Question, key: string, memory: Memory, onGuess: () => void) {
+  const { kind, name, text, choices, values, right } = question;
   const known = () => memory.get(key) ?? { guesses: [], shown: false };
   const isSolved = () => known().shown || known().guesses.includes(right);
   const choose = (i: number) => {
@@ -38,7 +55,7 @@ export function askedQuestion(
     button("choice", [h("small", {}, i + 1), " ", each], () => choose(i), { value: values?.[i] }),
   );
   const votes = h("div", { class: "class-votes" });
-  const offered = { kind, name, choices, right, votes, reveal: () => choose(-1) };
+  const asked = { kind, name, choices, right, votes, reveal: () => choose(-1) };
   return {
     elements: [heading, h("div", { class: "choices" }, buttons)],
     votes,
@@ -55,6 +72,6 @@ export function askedQuestion(
         each.classList.toggle("wrong", isWrong);
       }
     },
-    offer: () => offerQuestion(kind, { ...offered, text: heading.textContent ?? "" }),
+    offer: () => offerQuestion(kind, { ...asked, text: heading.textContent ?? "" }),
   };
 }

@@ -1,21 +1,22 @@
 // Attention: every head of a layer small, one large; as heatmap, lines or table; or every head of every layer.
 
 import type { Kind, Run, State, View } from "../../api/types.ts";
-import { isLongDrawing, lineDrawing } from "../../charts/attention-lines.ts";
+import { isLongDrawing, type LineOptions, lineDrawing } from "../../charts/attention-lines.ts";
 import {
   cellOf,
   cellTips,
+  type DrawnMap,
   describeRow,
   heatmap,
   mapHeading,
   paddingMasked,
   reveal,
   strongestKey,
+  zoomControl,
 } from "../../charts/attention-map.ts";
-import { headGrid } from "../../charts/head-grid.ts";
+import { headGrid } from "../../charts/head-grids.ts";
 import { pointInMaps } from "../../charts/map-canvas.ts";
-import { type DrawnMap, type Word, weightsOfWord } from "../../charts/map-parts.ts";
-import { zoomControl } from "../../charts/map-zoom.ts";
+import { type Word, weightsOfWord } from "../../charts/map-parts.ts";
 import { weightTable } from "../../charts/weight-table.ts";
 import { isPresenting } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
@@ -39,7 +40,7 @@ export function mount({ element, signal }: View) {
   const say = h("p", { class: "say", "aria-live": "polite" });
   const kinds = kindPicker();
   const drawings = namedChoice(t("attention.how"), DRAWING_NAMES, "attention", (drawing) => update({ drawing }));
-  const layers = headPicker(["layer"]);
+  const layers = headPicker({ names: ["layer"] });
   const overlay = button("pill toggle", t("attention.gold"), () => update({ gold: !state.gold }), { id: "gold" });
   const open: Open = (place) => {
     update({ ...place, drawing: "heatmap" });
@@ -141,7 +142,6 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
   return {
     element: savable(h("div", { class: "map" }, heading, tools, place, key, tip), large, file),
     place,
-    /** `row` is put into words. */
     draw(width: number, hasGold: boolean, row: number) {
       key.hidden = !hasGold;
       lines.draw(state.drawing === "lines", row);
@@ -151,7 +151,6 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
       tools.hidden = zoom.element.hidden && lines.element.hidden;
       return shown;
     },
-    /** Scroll to the row that is put into words, and to the word that it attends to most. */
     reveal(row: number) {
       const strongest = strongestKey(state, row);
       if (isNewSight(drawn, row, strongest)) drawn?.reveal(row, strongest);
@@ -159,7 +158,7 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
   };
 }
 
-function picture(place: HTMLElement, options: Parameters<typeof lineDrawing>[1], open: Open): Drawn {
+function picture(place: HTMLElement, options: LineOptions, open: Open): Drawn {
   const { run, kind, layer, head, drawing } = state;
   const chosen = { run, kind, layer, head };
   if (drawing === "heatmap") {
@@ -196,13 +195,11 @@ function headingOf(run: Run, kind: Kind) {
   return mapHeading(kind, layers - 1, heads - 1, "attention.axes_all", { layers, heads });
 }
 
-/** Mark the words of a row, or of a table the row, or none (null). */
 function markRow(picture: Element, query: number | null) {
   for (const [name, rows] of Object.entries({ now: "g[data-query]", marked: "tbody tr" }))
     for (const [i, each] of picture.querySelectorAll(rows).entries()) each.classList.toggle(name, i === query);
 }
 
-/** The row of a long sentence and its strongest word, in Lines or in the table. */
 function wordsOf(drawn: Element, row: number, key: number) {
   if (drawn.matches("table")) {
     const cell = drawn.querySelectorAll("tbody tr")[row]?.children[key + 1];
@@ -221,7 +218,6 @@ function pointedWord(event: Event): Word | null {
   return key === undefined ? null : { axis: "key", index: Number(key) };
 }
 
-/** Which lines are drawn: from a weight on, and of which rows. */
 function lineControls(redraw: () => void) {
   const output = h("output");
   const oninput = () => {
@@ -272,7 +268,6 @@ function layerMaps() {
     about.replaceChildren(...describeKind(run, kind));
     point(null); // what was pointed at is gone
   }
-  /** Show what every head attends to from a word, or to it; of none (null), the whole maps. */
   function point(word: Word | null) {
     const { kind, layer } = state;
     const { words, open, weights, count } = weightsOfWord(kind, word ?? { axis: "query", index: 0 }, [layer]);
@@ -288,7 +283,6 @@ function layerMaps() {
   return { element: pictureFrame(grid.element, () => fileName("heads"), [heading, grid.element, about]), draw, point };
 }
 
-/** Describe a kind of map, as far as that is true of this run. */
 function describeKind(run: Run, kind: Kind) {
   const causal = run.attention.decoder.allowed.every((row, query) => row.every((open, key) => open === key <= query));
   if (kind === "decoder" && !causal) return [t("attention.about_changed")];

@@ -4,15 +4,15 @@ import type { HeadAblation, Heads } from "#schema";
 import { type HeadStream, streamHeads } from "../../api/head-stream.ts";
 import type { Child, Run, View } from "../../api/types.ts";
 import { hasFullyMaskedRow } from "../../charts/attention-map.ts";
-import { scoreGrid } from "../../charts/score-grid.ts";
+import { scoreGrid } from "../../charts/head-grids.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { LESSON_STOPS } from "../../state/lesson-plan.ts";
 import { askOnce } from "../../state/server-cache.ts";
 import { argmax, hasEnoughGold, likelihood, state, stopsWith, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { h, keepFocus, scrollBox, setChildren, word } from "../../ui/dom.ts";
+import { headProgress } from "../../ui/duration.ts";
 import { pictureFrame } from "../../ui/export.ts";
-import { headProgress } from "../../ui/head-progress.ts";
 import { button, changeDetector, columnHeading, drawInSight, hint, isOpen, link, table } from "../../ui/parts.ts";
 
 type Head = { layer: number; head: number };
@@ -82,7 +82,6 @@ function headAnswer(redraw: () => void) {
   return {
     heads: () => answer,
     progress: () => (stream ? headProgress(stream, start) : button("pill", t("heads.start"), start, { id: "ablate" })),
-    /** Another model has other heads. */
     forgetOthers() {
       if (asked === tokenRun(state.run)) return;
       answer = null;
@@ -107,7 +106,6 @@ function headAnswer(redraw: () => void) {
   };
 }
 
-/** Mark the head that the visitor has chosen. */
 function mark(section: Element) {
   for (const each of section.querySelectorAll<HTMLElement>("[data-layer]")) {
     const isChosen = Number(each.dataset.layer) === state.layer && Number(each.dataset.head) === state.head;
@@ -149,11 +147,6 @@ function alignmentColumn() {
   };
 }
 
-function openAlignment() {
-  const stop = LESSON_STOPS.indexOf("align");
-  update({ tab: "lesson", stop, stops: stopsWith(stop) });
-}
-
 const openHead = ({ layer, head }: Head) => update({ kind: "cross", layer, head, averaged: false });
 
 function errorGrid(rates: number[][], name: string) {
@@ -162,6 +155,8 @@ function errorGrid(rates: number[][], name: string) {
 }
 
 function whyNoScores({ model, reference }: Run) {
+  const stop = LESSON_STOPS.indexOf("align");
+  const openAlignment = () => update({ tab: "lesson", stop, stops: stopsWith(stop) });
   if (model.pieces) return [t("heads.real"), " ", link(t("heads.draw"), openAlignment)];
   if (!reference) return t("heads.unknown");
   return reference.aligned ? t("heads.mistaken", { right: reference.text }) : t("heads.unaligned");
@@ -198,7 +193,6 @@ const columnName = (name: Column) =>
     ? "heads.column.distance_pieces"
     : `heads.column.${name}`;
 
-/** A table that its headings sort. */
 function tableColumn(redraw: () => void) {
   const heading = h("h2");
   const place = scrollBox();

@@ -8,10 +8,8 @@ import { type Word, weightsOfWord } from "../../charts/map-parts.ts";
 import { formatPercent, nodes, t } from "../../state/i18n.ts";
 import { argmax, SIDES, state } from "../../state/state.ts";
 import { chip, h, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
-import { button } from "../../ui/parts.ts";
-import { rove } from "../../ui/roving.ts";
+import { button, rove } from "../../ui/parts.ts";
 
-/** @param head the chosen one */
 export function modelView({ run, kind, layer, head }: Shown, open: (place: { layer: number; head: number }) => void) {
   const { layers, heads } = run.attention[kind];
   const numbers = Array.from({ length: heads }, (_, i) => h("small", { class: "head-number" }, i + 1));
@@ -40,7 +38,6 @@ export function markHead(picture: Element, kind: Kind, layer: number, head: numb
   for (const [i, each] of buttons.entries()) each.ariaPressed = String(i === chosen);
 }
 
-/** Mark the words of a row and of the key that it attends to most, and scroll their lines to them. */
 export function markWords(picture: Element, row: number, key: number) {
   for (const each of picture.querySelectorAll("[aria-current]")) each.removeAttribute("aria-current");
   for (const name of [`query ${row}`, `key ${key}`]) {
@@ -52,13 +49,11 @@ export function markWords(picture: Element, row: number, key: number) {
   }
 }
 
-/** A head, and its strongest link. */
 function describeHead(kind: Kind, layer: number, head: number) {
   const { from, to, value } = largestCell(state.run, kind, { layer, head });
   return t("attention.open_head", { layer: layer + 1, head: head + 1, from, to, share: formatPercent(value) });
 }
 
-/** Shows one word's weights in every head, or the whole maps (null). */
 function pointer(kind: Kind, grid: HTMLElement, buttons: HTMLElement[][], told: Element) {
   return (word: Word | null) => {
     const found = weightsOfWord(kind, word ?? { axis: "query", index: 0 }, [...buttons.keys()]);
@@ -67,7 +62,6 @@ function pointer(kind: Kind, grid: HTMLElement, buttons: HTMLElement[][], told: 
   };
 }
 
-/** Which of all heads has a word's largest weight. */
 function describeStrongest(kind: Kind, { axis, index }: Word, theirs: ReturnType<typeof weightsOfWord>) {
   const { words, open, weights } = theirs;
   const { heads, queries, keys } = state.run.attention[kind];

@@ -55,7 +55,6 @@ function onRoom() {
   goToTeacher();
 }
 
-/** Go where the teacher is, unless this page is there, or has left. */
 function goToTeacher() {
   const { role, shown } = room;
   const place = shown?.place;
@@ -84,7 +83,6 @@ function classPlace() {
   return `${placeParameters()}${isLive ? `&${LIVE}=yes` : ""}`;
 }
 
-/** Whether this page is the teacher's second one, with the notes. */
 export const isNotesPage = () => new URLSearchParams(location.search).get("notes") === "yes";
 
 function sendSoon() {
@@ -118,7 +116,6 @@ async function withToken(place: string) {
   return `?${parameters}`;
 }
 
-/** A token of the model, unless others have it already. */
 async function shareModel() {
   const { checkpoint } = state.run;
   if (!isOwn(checkpoint) || isShared(checkpoint)) return null;

@@ -3,26 +3,13 @@
 // leave its figure the screen.
 
 import type { ShownQuestion } from "#schema";
-import {
-  ask,
-  joinRoom,
-  lead,
-  leadRoom,
-  leaveRoom,
-  openRoom,
-  pendingQuestion,
-  reopenRoom,
-  revealedQuestions,
-  room,
-  secondsLeft,
-  storedRoom,
-  vote,
-} from "../../api/room.ts";
+import * as rooms from "../../api/room.ts";
+import { room } from "../../api/room.ts";
 import { schema } from "../../api/schema.ts";
 import type { Child, View } from "../../api/types.ts";
 import { forgetClass, isPresenting } from "../../state/address.ts";
-import { isQuestionComing, openQuestion } from "../../state/class-questions.ts";
-import { formatMessage, formatNumber, t } from "../../state/i18n.ts";
+import { formatMessage, formatNumber, formatPercent, t } from "../../state/i18n.ts";
+import { LESSON_STOPS } from "../../state/lesson-plan.ts";
 import { state } from "../../state/state.ts";
 import {
   type Askable,
@@ -32,13 +19,13 @@ import {
   parseAbout,
   sourceWordQuestion,
   viewQuestion,
+  voteShares,
 } from "../../ui/class-answers.ts";
 import { h, keepFocus, segmented, setChildren, twoFrames } from "../../ui/dom.ts";
 import { button, closest, link, onResize } from "../../ui/parts.ts";
+import { isQuestionComing, openQuestion } from "../../ui/question.ts";
 import { showAddress, showSummary } from "./dialogs.ts";
 import { followRoom, isFollowing, isNotesPage, setFollowing } from "./follow.ts";
-import { speakerNotes } from "./speaker-notes.ts";
-import { tally } from "./tally.ts";
 
 const TIMERS = [0, 30, 60, 120]; // seconds; 0 for none
 
@@ -96,21 +83,21 @@ function replaceChanged(place: Element, drawn: Element[]) {
 function enterFromAddress() {
   const code = new URLSearchParams(location.search).get("room");
   const secret = location.hash.slice(1);
-  const stored = storedRoom();
+  const stored = rooms.storedRoom();
   if (code && secret) {
-    leadRoom(code, secret);
+    rooms.leadRoom(code, secret);
     forgetClass();
-  } else if (code) joinRoom(code);
-  else if (stored?.code) leadRoom(stored.code, stored.secret);
+  } else if (code) rooms.joinRoom(code);
+  else if (stored?.code) rooms.leadRoom(stored.code, stored.secret);
 }
 
 async function startClass() {
-  if (room.role !== "teacher" || room.phase === "ended") await openRoom();
+  if (room.role !== "teacher" || room.phase === "ended") await rooms.openRoom();
   if (room.role === "teacher") showAddress();
 }
 
 function markPage() {
-  const pending = pendingQuestion();
+  const pending = rooms.pendingQuestion();
   const about = pending && parseAbout(pending.about);
   const isVeiled = about?.kind === "next" || about?.kind === "source";
   const question = currentQuestion();
@@ -132,7 +119,6 @@ function markPage() {
 
 const keyOf = ({ id }: ShownQuestion) => `${room.code} ${id}`;
 
-/** The answer is revealed: the open view shows it as well. Returns whether it did so now. */
 function revealInView() {
   const question = room.shown?.question;
   if (question?.state !== "revealed" || !isOfView(question)) return false;
@@ -194,12 +180,11 @@ function menu() {
   const items = [
     link(t("room.notes"), notes, { id: "room-notes" }),
     link(t("room.summary"), showSummary, { id: "room-summary" }),
-    link(t("room.end"), () => lead({ do: "end" }), { id: "room-end" }),
+    link(t("room.end"), () => rooms.lead({ do: "end" }), { id: "room-end" }),
   ];
   return popup("room-more", t("room.more"), items);
 }
 
-/** A menu, which closes when something in it is chosen. */
 function popup(id: string, title: string, items: Element[], more: Child = null) {
   const list = h("div", { class: "popover" }, ...items.map((item) => h("p", {}, item)), more);
   const element = h("details", { class: "pill room-menu", id }, h("summary", {}, title), list);
@@ -208,7 +193,7 @@ function popup(id: string, title: string, items: Element[], more: Child = null) 
 }
 
 function askButtons() {
-  if (!state.run || pendingQuestion()) return null;
+  if (!state.run || rooms.pendingQuestion()) return null;
   const kinds: [string, () => Askable | null][] = [
     ["view", viewQuestion],
     ["next", nextWordQuestion],
@@ -231,13 +216,11 @@ function askClass(question: Askable | null) {
   if (!question) return;
   panel.right = question;
   panel.revealed = "";
-  ask(question.about, question.choices, panel.seconds || null);
+  rooms.ask(question.about, question.choices, panel.seconds || null);
 }
 
-/** Whether a question stands in the open view, whose visitor sees it. */
 const isAskedInView = (question: ShownQuestion) => isOfView(question) && !isNotesPage();
 
-/** Whether the votes on it stand there as well. */
 const isTalliedInView = (question: ShownQuestion) =>
   room.role === "teacher" && isPresenting() && question.state === "revealed" && isAskedInView(question);
 
@@ -259,15 +242,14 @@ function voting(question: ShownQuestion): Child[] {
     h("b", { id: "room-answered", role: "status" }, t("room.answered", { answered, of })),
     clock(),
     h("span", { class: "hint" }, stands),
-    isOpen ? button("pill primary", t("room.close"), () => lead({ do: "close" }), { id: "room-close" }) : null,
+    isOpen ? button("pill primary", t("room.close"), () => rooms.lead({ do: "close" }), { id: "room-close" }) : null,
     button("pill", t("room.reveal"), () => reveal(question), { id: "room-reveal" }),
     question.round === 0
-      ? button("pill", t("room.again"), () => lead({ do: "vote_again" }), { id: "room-again" })
+      ? button("pill", t("room.again"), () => rooms.lead({ do: "vote_again" }), { id: "room-again" })
       : null,
   ];
 }
 
-/** What the open view does not show of a question. @param isAsked whether it shows the question */
 function teacherQuestion(question: ShownQuestion, isAsked: boolean) {
   const { text, choices } = describeQuestion(question);
   const isRevealed = question.state === "revealed";
@@ -290,10 +272,9 @@ function reveal(question: ShownQuestion) {
     about?.kind === "next" ? nextWordQuestion(state.run, about.step) : null,
     about?.kind === "source" ? sourceWordQuestion() : null,
   ];
-  lead({ do: "reveal", right: made.find((each) => each?.about === question.about)?.right ?? null });
+  rooms.lead({ do: "reveal", right: made.find((each) => each?.about === question.about)?.right ?? null });
 }
 
-/** Keys of a presenter's remote: what is next, and v for another vote. */
 function onKey(event: KeyboardEvent) {
   if (event.altKey || event.ctrlKey || event.metaKey || room.phase === "ended" || room.role === null) return;
   if (closest(event, "input:not([type=range]), textarea, select, dialog")) return;
@@ -302,11 +283,11 @@ function onKey(event: KeyboardEvent) {
 }
 
 function teacherKey(key: string) {
-  const pending = pendingQuestion();
+  const pending = rooms.pendingQuestion();
   if (["PageDown", "n"].includes(key)) {
     const question = viewQuestion();
-    const wasAsked = revealedQuestions().some(({ about }) => about === question?.about);
-    if (pending?.state === "open") lead({ do: "close" });
+    const wasAsked = rooms.revealedQuestions().some(({ about }) => about === question?.about);
+    if (pending?.state === "open") rooms.lead({ do: "close" });
     else if (pending) reveal(pending);
     else if (isQuestionComing())
       return true; // else a quick second press would skip it
@@ -315,18 +296,18 @@ function teacherKey(key: string) {
     return true;
   }
   if (key === "v" && pending?.round === 0) {
-    lead({ do: "vote_again" });
+    rooms.lead({ do: "vote_again" });
     return true;
   }
   return pending !== null && /^[1-9r]$/.test(key) && isOfView(pending); // would show the answer to the room
 }
 
 function studentKey(key: string) {
-  const pending = pendingQuestion();
+  const pending = rooms.pendingQuestion();
   const isAnswer = /^[1-9r]$/.test(key); // in the view, before the class has voted
   if (!pending) return isFollowing() && isAnswer;
   const choice = Number(key) - 1;
-  if (pending.state === "open" && choice in pending.choices) vote(choice);
+  if (pending.state === "open" && choice in pending.choices) rooms.vote(choice);
   return isAnswer;
 }
 
@@ -344,7 +325,7 @@ function studentPanel(): Child[] {
     button("pill toggle", text, () => setFollowing(!isFollowing()), attributes),
   ]);
   const coming = isFollowing() && viewQuestion();
-  const isAnswered = coming && revealedQuestions().some(({ about }) => about === coming.about);
+  const isAnswered = coming && rooms.revealedQuestions().some(({ about }) => about === coming.about);
   const wait = coming && !isAnswered ? h("p", { class: "hint" }, t("room.wait")) : null;
   return [head, message(), question ? studentQuestion(question) : wait];
 }
@@ -354,7 +335,7 @@ function studentQuestion(question: ShownQuestion) {
   const mine = question.mine[question.round] ?? null;
   const isOpen = question.state === "open";
   const choice = (name: string, i: number) =>
-    button("room-choice", [h("small", {}, formatNumber(i + 1)), " ", name], () => vote(i), {
+    button("room-choice", [h("small", {}, formatNumber(i + 1)), " ", name], () => rooms.vote(i), {
       "aria-pressed": mine === i,
       disabled: !isOpen,
       "data-place": `choice-${i}`,
@@ -373,7 +354,7 @@ function studentQuestion(question: ShownQuestion) {
 const clock = () => h("span", { class: "room-clock", role: "timer" }, clockText());
 
 function clockText() {
-  const left = secondsLeft();
+  const left = rooms.secondsLeft();
   return left === null ? "" : t("room.seconds", { seconds: left });
 }
 
@@ -384,21 +365,54 @@ function connectionNote() {
 
 const message = () => (room.message ? h("p", { class: "message", role: "alert" }, formatMessage(room.message)) : null);
 
-/** The class is over, or never was. */
 function endedLine() {
   const text = room.message ? formatMessage(room.message) : t("room.ended");
   const isTeacher = room.role === "teacher";
   const wasLost = isTeacher && room.message !== null && schema.classes;
   const close = () => {
     if (!isTeacher) forgetClass();
-    leaveRoom();
+    rooms.leaveRoom();
   };
   return h("div", { class: "class-line" }, [
     h("p", { class: "message", role: "alert", id: "room-over" }, text),
-    wasLost ? button("pill primary", t("room.reopen"), reopenRoom, { id: "room-reopen" }) : null,
-    isTeacher && revealedQuestions().length
+    wasLost ? button("pill primary", t("room.reopen"), rooms.reopenRoom, { id: "room-reopen" }) : null,
+    isTeacher && rooms.revealedQuestions().length
       ? button("pill", t("room.summary"), showSummary, { id: "room-summary" })
       : null,
     button("pill", t("room.dismiss"), close, { id: "room-dismiss" }),
   ]);
+}
+
+export function tally(question: ShownQuestion) {
+  const { choices } = describeQuestion(question);
+  const rounds = question.tallies ?? [];
+  const own = question.mine.findLast((choice) => choice !== null) ?? null;
+  const item = (text: string, at: number) => {
+    const isRight = question.state === "revealed" && at === question.right;
+    const marks = [
+      isRight ? h("b", { class: "mark" }, "✓ ", t("room.right"), " ") : null,
+      at === own ? h("small", {}, t("room.mine")) : null,
+    ];
+    const bars = rounds.map(({ votes }, round) => bar(votes[at], voteShares(question, round)[at], round + 1));
+    return h("li", { class: isRight ? "right" : "" }, h("span", { class: "choice-name" }, text, " ", marks), bars);
+  };
+  const bar = (count: number, share: number, n: number) =>
+    h("span", { class: `vote-bar round-${n}`, "data-votes": count }, [
+      rounds.length > 1 ? h("small", {}, t("room.round", { n })) : null,
+      h("i", { style: `--share: ${share}` }),
+      h("small", { class: "count" }, t("room.votes", { count, share: formatPercent(share) })),
+    ]);
+  return h("ol", { class: "room-tally" }, choices.map(item));
+}
+
+export function speakerNotes() {
+  if (state.tab !== "lesson") return h("p", { class: "hint" }, t("notes.elsewhere"));
+  const name = LESSON_STOPS[state.stop];
+  const notes = ["say", "ask", "wrong"].map((part) => [
+    h("dt", {}, t(`notes.${part}`)),
+    h("dd", {}, t(`notes.${name}.${part}`)),
+  ]);
+  const asked = openQuestion();
+  const answer = asked && [h("dt", {}, t("notes.answer")), h("dd", { class: "right" }, asked.choices[asked.right])];
+  return h("section", { class: "speaker-notes" }, h("h2", {}, t(`lesson.${name}`)), h("dl", {}, notes, answer));
 }

@@ -37,7 +37,6 @@ export function beamSearch(signal: AbortSignal): Strategy {
     if (hadFocus) treePlace.querySelector<SVGElement>("[tabindex='0']")?.focus();
     readPath(null);
   }
-  /** Highlight the path to a branch and say it in words; the chosen one's where none is pointed at (null). */
   function readPath(n: number | null) {
     if (!search) return;
     if (treePlace.firstElementChild) highlightPath(treePlace.firstElementChild, search.branches, n);
@@ -74,7 +73,6 @@ export function beamSearch(signal: AbortSignal): Strategy {
   };
 }
 
-/** Tokens without the special ones, as a sentence. */
 export const tokensAsText = (tokens: string[]) => spokenSentence(tokens.filter((token) => !isSpecial(token)).join(" "));
 
 /** A sentence within another one: a long one without its middle. */
@@ -84,10 +82,8 @@ export function spokenSentence(sentence: string) {
   return sentenceWord([...words.slice(0, MAX_SPOKEN / 2), "…", ...words.slice(-LAST_SPOKEN)].join(" "));
 }
 
-/** A sentence of the model; one that ends at once has no word. */
 export const sentenceWord = (sentence: string) => (sentence ? word(sentence, "target") : t("decoding.nothing"));
 
-/** A branch's words from the first one on, each with its probability. */
 function describePath({ branches }: Search, n: number) {
   const { fate, step, log_probability: log } = branches[n];
   const words = branchPath(branches, n).flatMap((each) => [
@@ -120,11 +116,8 @@ function sentenceTable({ hypotheses, branches, best, greedy }: Search, read: (n:
 
 type Sentence = Search["hypotheses"][number] | Search["greedy"];
 
-function sentenceRow(
-  { text, probability, log_probability, ...rest }: Sentence,
-  tags: string[],
-  attributes: Attributes,
-) {
+function sentenceRow(sentence: Sentence, tags: string[], attributes: Attributes) {
+  const { text, probability, log_probability, ...rest } = sentence;
   const score = "score" in rest ? fixed(rest.score, 2) : "–";
   const numbers = cells([formatPercent(probability), fixed(log_probability, 2), score]);
   const marks = tags.map((name) => [" ", h("small", { class: "tag" }, t(`decoding.tag.${name}`))]);

@@ -2,8 +2,7 @@
 
 import { formatPercent, t } from "../../state/i18n.ts";
 import { type Attributes, isSpecial, svg, textWidth, typeScale } from "../../ui/dom.ts";
-import { closest } from "../../ui/parts.ts";
-import { rove } from "../../ui/roving.ts";
+import { closest, rove } from "../../ui/parts.ts";
 
 /** A word that was considered; `parent` is the number of the branch before it, null at the first step. */
 type Branch = { parent: number | null; token: string; step: number; probability: number; fate: string };
@@ -14,14 +13,10 @@ const NODE = 26; // px high
 const MIN_COLUMN = 48; // px, so that its small type fits
 const [MIN_LINE, MAX_LINE] = [28, 72]; // px between two columns
 
-/** Numbers of the branches from the first one to the n-th. */
 export const branchPath = (branches: Pick<Branch, "parent">[], n: number | null): number[] =>
   n === null ? [] : [...branchPath(branches, branches[n].parent), n];
 
-/**
- * Where every branch stands: its column is its step, its row beside its parent's as far as there is room. No lines
- * cross: children stand in their parents' order, the chosen path first.
- */
+/** No lines cross: children stand in their parents' order, the chosen path first, beside them where there is room. */
 export function treeLayout(branches: Pick<Branch, "parent">[], best: number) {
   const columns = treeColumns(branches, best);
   return { columns, ...treeRows(branches, columns) };
@@ -165,7 +160,6 @@ function followKeys(picture: SVGSVGElement, nodes: SVGGElement[], { branches, be
   });
 }
 
-/** Show the path to one branch before all others, or all alike (null). */
 export function highlightPath(picture: Element, branches: Branch[], n: number | null) {
   const path = new Set(branchPath(branches, n));
   picture.classList.toggle("isolated", n !== null);

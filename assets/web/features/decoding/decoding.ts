@@ -7,7 +7,6 @@ import { askOnce } from "../../state/server-cache.ts";
 import { baselineRun, state, update } from "../../state/state.ts";
 import { h, namedChoice } from "../../ui/dom.ts";
 import { drawInSight, isOpen } from "../../ui/parts.ts";
-
 import { beamSearch } from "./beam-search.ts";
 import { sampling } from "./sampling.ts";
 import { teacherForcing } from "./teacher-forcing.ts";

@@ -90,7 +90,6 @@ function stepCard(token: string, share: number, i: number, isNow: boolean, pick:
   return h("li", { class: isNow ? "now" : "" }, opener);
 }
 
-/** @param shown the seed of the sample that is there */
 function seedControl(shown: () => number) {
   const { max } = DECODING_SETTINGS.seed;
   const oninput = () => /^\d{1,9}$/.test(input.value) && update({ seed: Number(input.value) });
@@ -101,7 +100,6 @@ function seedControl(shown: () => number) {
   return { element: setting("seed", control, input), draw };
 }
 
-/** Every candidate of a step, as the model gives it and as it was drawn. */
 function distributionRows({ token: chosen, candidates }: DrawnStep) {
   const bar = (value: number) => [h("i", { style: `--share: ${value}` }), h("small", {}, formatPercent(value))];
   const rows = candidates.map(({ token, probability, drawn }) => {
@@ -134,7 +132,6 @@ function tallyOf({ text, temperature, top_k, top_p, seed }: Sample, { checkpoint
   return [heading, h("ol", { class: "tally" }, lines)];
 }
 
-/** Compare the sample with greedy decoding, and say where they first differ. */
 function describeSample({ text, steps, seed, complete }: Sample) {
   const step = steps.findIndex(isOther);
   const places = { seed: String(seed), drawn: spokenSentence(text), greedy: tokensAsText(baselineRun().output) };

@@ -1,5 +1,6 @@
 // The settings of the decoding strategies, each with its name and a sentence on what it does.
 
+import type { DecodingSettings } from "#schema";
 import { DECODING_SETTINGS } from "../../api/schema.ts";
 import type { Child } from "../../api/types.ts";
 import { formatNumber, t } from "../../state/i18n.ts";
@@ -17,11 +18,9 @@ export function setting(name: string, control: Child, input?: Element) {
   return h("div", { class: "setting", "data-setting": name }, title, control, about);
 }
 
-/** A slider of a setting; `max()` and `shown(value)` where they are not the setting's own. */
-export function settingSlider(
-  name: keyof import("#schema").DecodingSettings,
-  { max, shown = formatNumber }: { max?: () => number; shown?: (value: number) => string } = {},
-) {
+type Look = { max?: () => number; shown?: (value: number) => string };
+
+export function settingSlider(name: keyof DecodingSettings, { max, shown = formatNumber }: Look = {}) {
   const { min, max: limit, step } = DECODING_SETTINGS[name];
   const change = (value: number) => update({ [name]: value });
   const range = slider({ min, max: limit, step, shown, ids: { id: `setting-${name}` }, change });

@@ -1,7 +1,7 @@
 // Teacher forcing beside free running: what the model outputs when it reads the right words, and when it reads its own.
 
 import type { TeacherForcing } from "#schema";
-import { comparisonTable } from "../../charts/comparison-table.ts";
+import { comparisonTable } from "../../charts/outputs.ts";
 import { joinSentences, nodes, t } from "../../state/i18n.ts";
 import { baselineRun, possibleMistakes, state, update } from "../../state/state.ts";
 import { experimentLink } from "../../ui/describe.ts";
@@ -51,7 +51,6 @@ export function teacherForcing(): Strategy {
   };
 }
 
-/** How many words each way gets right, and what the forced mistake, or the model's first, leads to. */
 function describeComparison({ teacher, free, right, of, mistake: forcedAt }: TeacherForcing) {
   const wrong = teacher.findIndex((step) => step.output !== step.wanted);
   const places = { right: right.teacher, free: right.free, of, text: tokensAsText(free.map(({ output }) => output)) };

@@ -6,8 +6,7 @@ import type { Child, Kind, Run } from "../../api/types.ts";
 import { cellExplainer } from "../../charts/arithmetic.ts";
 import { describedMap } from "../../charts/attention-map.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
-import { shapeTable } from "../../charts/shape-table.ts";
-import { STAGES, stageSection } from "../../charts/sublayer-stages.ts";
+import { STAGES, shapeTable, stageSection } from "../../charts/sublayer-stages.ts";
 import { pageAddress } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
 import { formatList, formatPercent, hasText, language, nodes, t } from "../../state/i18n.ts";
@@ -15,13 +14,11 @@ import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, KINDS, SIDES, state } from "../../state/state.ts";
 import { outputToken, tokenIndex, tokenRun } from "../../state/words.ts";
 import { describeChange } from "../../ui/describe.ts";
-import { h, twoFrames, word } from "../../ui/dom.ts";
+import { h, isDark, twoFrames, word } from "../../ui/dom.ts";
 import { elementToSvg, painted } from "../../ui/export.ts";
 import { cells, rowHeading, table } from "../../ui/parts.ts";
-import { isDark } from "../../ui/theme.ts";
-import { shownHead, strongestWord, wordWithShare } from "./paper.ts";
 import { checksTable } from "./self-checks.ts";
-import { worksheet } from "./worksheet.ts";
+import { shownHead, strongestWord, wordWithShare, worksheet } from "./worksheet.ts";
 
 const WIDTH = 680; // px: what A4 holds between its margins
 
@@ -117,7 +114,6 @@ function factsTable({ checkpoint, seed, command, trained, licence, weights, devi
   return h("table", { class: "facts" }, h("tbody", {}, lines));
 }
 
-/** A setting as Train names it. */
 function describeSetting([name, value]: [string, unknown]) {
   const names = name === "norm_first" ? ["after", "before"] : ["off", "on"];
   const choice = `train.choice.${typeof value === "boolean" ? names[Number(value)] : value}`;

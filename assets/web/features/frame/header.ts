@@ -15,14 +15,14 @@ import {
   nodes,
   t,
 } from "../../state/i18n.ts";
-
+import { askAboutRun } from "../../state/server-cache.ts";
 import { state, subscribe } from "../../state/state.ts";
 import { describeModel } from "../../ui/describe.ts";
 import { h } from "../../ui/dom.ts";
+import { download } from "../../ui/export.ts";
 import { followFrame, listenForFrameKeys, startPresenting } from "../../ui/frame.ts";
-import { button, closeOutside, option } from "../../ui/parts.ts";
-
-import { downloadMenu } from "./downloads.ts";
+import { button, closeOutside, link, option } from "../../ui/parts.ts";
+import { handout } from "./handout.ts";
 import { badge as checksBadge } from "./self-checks.ts";
 import { shareEntry } from "./share.ts";
 
@@ -59,7 +59,6 @@ function skipLink() {
   return h("a", { class: "skip", href: location.href, onclick: skip }, t("skip"));
 }
 
-/** The visitor's choice, unless the address has one. */
 function restoreTheme() {
   const theme = readPreference(THEME_KEY);
   const isAsked = new URLSearchParams(location.search).has("__theme");
@@ -67,19 +66,15 @@ function restoreTheme() {
 }
 
 function themeButton() {
-  const toggle = () => {
-    const isDark = document.body.classList.toggle("dark");
-    writePreference(THEME_KEY, isDark ? "dark" : "light");
-  };
+  const toggle = () => writePreference(THEME_KEY, document.body.classList.toggle("dark") ? "dark" : "light");
   return button("entry", t("header.theme"), toggle, { id: "theme" });
 }
 
-/** What is not needed at first sight. */
 function menu(signal: AbortSignal) {
   const element = h("details", { class: "pill", id: "menu" }, h("summary", {}, t("header.menu")));
   const paper = h("a", { href: PAPER, target: "_blank", rel: "noopener" }, "Attention Is All You Need");
   const entries = [
-    presentButton(),
+    button("entry", t("present"), startPresenting, { id: "present", title: t("present.title") }),
     shareEntry(),
     downloadMenu(),
     checksBadge(signal),
@@ -175,5 +170,33 @@ function deviceBadge({ device, why }: { device: string; why: Message }) {
   return h("details", { id: "device" }, summary, h("p", { class: "unfolded" }, formatMessage(why)));
 }
 
-const presentButton = () =>
-  button("entry", t("present"), startPresenting, { id: "present", title: t("present.title") });
+type TextFile = { name: string; text: string };
+
+const inUnit = () => ({ words: state.inWords && Boolean(state.run.words) });
+
+export function downloadMenu() {
+  const failed = h("p", { role: "alert", hidden: true }, t("download.failed"));
+  const line = (what: string, type: string, make: () => Promise<TextFile>) => {
+    const save = async () => {
+      button.disabled = true;
+      failed.hidden = true;
+      try {
+        const { name, text } = await make();
+        download(new Blob([text], { type }), name);
+      } catch {
+        failed.hidden = false;
+      }
+      button.disabled = false;
+    };
+    const button = link(t(`download.${what}`), save, { "data-file": what });
+    return h("p", {}, button, " ", h("small", {}, t(`download.${what}.about`)));
+  };
+  const handoutName = () => `${modelName(state.run.checkpoint)}-handout.html`;
+  const files = [
+    line("handout", "text/html", async () => ({ name: handoutName(), text: await handout() })),
+    line("notebook", "application/x-ipynb+json", () => askAboutRun("notebook", inUnit())),
+    line("csv", "text/csv", () => askAboutRun("weights_csv", inUnit())),
+  ];
+  const list = h("div", { class: "unfolded" }, files, failed);
+  return h("details", { id: "downloads" }, h("summary", { class: "entry" }, t("download")), list);
+}

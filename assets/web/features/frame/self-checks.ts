@@ -1,7 +1,6 @@
 // Are the numbers on the page right? Checks of this run, made by the server for every run.
 
 import type { Check } from "#schema";
-
 import type { Child } from "../../api/types.ts";
 import { hasFullyMaskedRow } from "../../charts/attention-map.ts";
 import { t } from "../../state/i18n.ts";
@@ -13,7 +12,6 @@ import { cells, changeDetector, rowHeading, table } from "../../ui/parts.ts";
 
 const PAUSE_MS = 300; // runs that are passed by in less are not checked
 
-/** An entry of the menu, which says whether they passed. */
 export function badge(signal: AbortSignal) {
   const mark = h("span");
   const summary = h("summary", { class: "entry" }, mark);

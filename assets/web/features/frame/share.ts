@@ -10,7 +10,6 @@ import { h } from "../../ui/dom.ts";
 import { downloadModel } from "../../ui/export.ts";
 import { link, startButton } from "../../ui/parts.ts";
 
-/** Tokens of the models that this visitor has shared, by their keys. */
 const tokens: Map<string, string> = new Map();
 
 /** Copies the link to what is seen; the same for a presenter, without the controls that a lesson does not need. */
@@ -55,7 +54,6 @@ function linkOf(presenting: boolean) {
   return sharedAddress(url.href, window.parent === window ? null : opening.space_host);
 }
 
-/** @param say what failed @param copyLink once the model is shared */
 function ownModelChoices(say: (text: string) => void, copyLink: () => void) {
   async function shareModel() {
     const { checkpoint } = state.run;

@@ -1,17 +1,16 @@
-// The bar of tabs, and the panel of the one that is open. Which one that is is part of the state.
+// The bar of tabs and the panel of the one that is open, and which part of Break it is.
 
 import { firstRun, models } from "../../api/models.ts";
 import { schema } from "../../api/schema.ts";
 import type { View } from "../../api/types.ts";
-import { hereButton } from "../../charts/overview-mini.ts";
+import { hereButton } from "../../charts/overview-place.ts";
 import { openRun } from "../../state/experiments.ts";
 import { t } from "../../state/i18n.ts";
 import { plannedStops } from "../../state/lesson-plan.ts";
 import { lessonStops, state, subscribe, update } from "../../state/state.ts";
-import { h, scrollToMiddle, setChildren } from "../../ui/dom.ts";
+import { h, namedChoice, scrollToMiddle, setChildren } from "../../ui/dom.ts";
 import { pictureRows } from "../../ui/export.ts";
-import { button, changeDetector, closeOutside } from "../../ui/parts.ts";
-import { rove } from "../../ui/roving.ts";
+import { button, changeDetector, closeOutside, rove } from "../../ui/parts.ts";
 
 export function mount({ element, signal }: View) {
   const { choices = [] } = schema.parameters.tab;
@@ -59,7 +58,6 @@ function open(list: HTMLElement, tabs: HTMLButtonElement[]) {
   }
 }
 
-/** The figures of the open tab, as files. */
 function pictureMenu() {
   const list = h("div", { class: "popover" });
   const element = h("details", { class: "pill", id: "pictures" }, h("summary", {}, t("save")), list);
@@ -74,7 +72,6 @@ function pictureMenu() {
   return element;
 }
 
-/** Leads back to the stop of the lesson that one came from. */
 function returnButton() {
   const goBack = () => update({ tab: "lesson", stop: state.returnStop ?? state.stop, returnStop: null });
   const element = button("pill", "", goBack, { id: "return" });
@@ -84,4 +81,17 @@ function returnButton() {
     element.textContent = t("lesson.return", { n: at + 1 });
   });
   return element;
+}
+
+/** Each part of Break it is a view of its own, in the element of its name; one of them is open. */
+export function mountParts({ element }: View) {
+  const { choices = [] } = schema.parameters.part;
+  const choice = namedChoice(t("tab.break"), choices, "break", (part) => update({ part }));
+  const about = h("p", { class: "lead" });
+  element.replaceChildren(h("div", { class: "controls break-parts" }, choice.element, about));
+  subscribe(element, () => {
+    choice.set(state.part);
+    about.textContent = t(`break.${state.part}.about`);
+    for (const name of choices) document.getElementById(name)?.classList.toggle("closed", name !== state.part);
+  });
 }

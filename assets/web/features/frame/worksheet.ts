@@ -13,7 +13,6 @@ import { explainLikelihood } from "../../ui/describe.ts";
 import { h, word } from "../../ui/dom.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { cells, rowHeading } from "../../ui/parts.ts";
-import { shownHead, strongestWord, wordWithShare } from "./paper.ts";
 
 /** A question of the catalogue with what stands under it, lines to write on, and its answer if that is another text. */
 type Item = { name: string; places?: Places; figure?: Child; lines: number; answer?: Child };
@@ -26,7 +25,6 @@ const MAX_WORDS = 12; // rows and columns of a map that can be read on paper
 const MAX_TOKENS = 24; // that are listed
 const CLEAR = 0.8; // a highest weight that leaves something to the other words
 
-/** The three pages. @param width of a page, px */
 export async function worksheet(width: number) {
   const { run } = state;
   const place = crossPlace();
@@ -81,7 +79,6 @@ function crossPlace(): Place {
   return { layer, head, query: argmax(highest.map((weight) => -Math.abs(weight - CLEAR))) };
 }
 
-/** A row as what the decoder reads and then outputs. */
 const rowName = (query: number) => {
   const { decoder_input, output } = state.run;
   return h("span", {}, word(decoder_input[query], "target"), " → ", word(output[query], "target"));
@@ -106,7 +103,6 @@ function crossCells({ layer, head, query }: Place) {
   return { rows, columns: byWeight.slice(0, MAX_WORDS).sort((a, b) => a - b) };
 }
 
-/** The map of a head, of the size that fits a page; of a long sentence its cells in these rows and columns. */
 function figureOf(kind: Kind, layer: number, head: number, width: number, rows: number[], columns: number[]) {
   const { run } = state;
   const { queries, keys, allowed } = run.attention[kind];
@@ -217,4 +213,21 @@ function product(): Item {
     lines: 1,
     answer: joinSentences(whole, explainLikelihood(run)),
   };
+}
+
+export function shownHead(kind: Kind) {
+  const { layers, heads } = state.run.attention[kind];
+  return { layer: Math.min(state.layer, layers - 1), head: Math.min(state.head, heads - 1) };
+}
+
+export const wordWithShare = (token: string, side: Side, share: number) => [
+  word(token, side),
+  ` ${formatPercent(share)}`,
+];
+
+/** The source word with the highest weight in a row of cross-attention. @param head null for the mean of the layer */
+export function strongestWord(layer: number, head: number | null, query: number) {
+  const weights = attentionRow("cross", layer, head, query);
+  const key = argmax(weights);
+  return wordWithShare(state.run.source[key], "source", weights[key]);
 }

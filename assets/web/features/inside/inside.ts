@@ -4,9 +4,7 @@ import type { ShapeRow } from "#schema";
 import type { Child, State, View } from "../../api/types.ts";
 import { cellExplainer } from "../../charts/arithmetic.ts";
 import { areMany } from "../../charts/key-order.ts";
-import { shapeTable } from "../../charts/shape-table.ts";
-import type { Stage } from "../../charts/sublayer-stages.ts";
-import type { SublayerView } from "../../charts/sublayer-view.ts";
+import { type Stage, type SublayerView, shapeTable } from "../../charts/sublayer-stages.ts";
 import { chooseCell } from "../../charts/vector-strip.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
@@ -121,7 +119,6 @@ function arithmeticPanel() {
     isAsked = true;
     return explainer(...cell);
   };
-  /** Begin with the largest number of the query, where that is drawn. */
   const begin = (view: SublayerView, stages: Element) => {
     const invitation = ["inside.invite", "inside.digits"].map((key) => h("p", { class: "hint" }, t(key)));
     show(t("inside.arithmetic"), invitation, false);
@@ -138,14 +135,12 @@ function arithmeticPanel() {
 const queryButton = (token: string, i: number, { data, query }: SublayerView) =>
   chip("button", token, data.from, { type: "button", "aria-pressed": i === query, onclick: () => selectQuery(i) });
 
-/** Many words stand in one line, which scrolls to the chosen one. */
 function scrollToPressed(queries: HTMLElement) {
   queries.classList.toggle("many", areMany(queries.children));
   const pressed = queries.querySelector("[aria-pressed=true]");
   if (pressed) scrollToMiddle(queries, pressed);
 }
 
-/** The keys of the highest weights, which lead to all of them. */
 function strongestKeys({ data, head, query }: SublayerView, open: () => void) {
   const weights = data.at("weights", head, query);
   const attended = [...weights.keys()].filter((key) => data.allowed[query][key]);
@@ -180,7 +175,6 @@ function describeHead({ run: { model }, data, kind, layer, head, query }: Sublay
   return joinSentences(scored, nodes(units, places));
 }
 
-/** Where each row of the table of shapes is drawn: a place of the page, and the stage of Inside a head. */
 const PLACES: Record<string, Partial<State> & { stage?: Stage }> = {
   source_ids: { tab: "lesson", stop: 0 },
   source_embedding: { tab: "lesson", stop: 1 },
@@ -202,7 +196,6 @@ const PLACES: Record<string, Partial<State> & { stage?: Stage }> = {
   loss_logits: { tab: "lesson", stop: 13 },
 };
 
-/** The table of shapes, whose rows lead to where they are drawn. */
 function shapeSection(rows: ShapeRow[]) {
   const opener = (name: string, stage: string) => link(name, () => openPlace(PLACES[stage]));
   return [h("h2", {}, t("shapes.title")), ...shapeTable(rows, opener), h("p", { class: "hint" }, t("shapes.click"))];

@@ -1,10 +1,9 @@
 // The stages of Inside a head: an index that leads to each, and the figures of those in view.
 
-import { STAGES, type Stage, stageContent } from "../../charts/sublayer-stages.ts";
-import type { SublayerView } from "../../charts/sublayer-view.ts";
+import { STAGES, type Stage, type SublayerView, stageContent } from "../../charts/sublayer-stages.ts";
 import { t } from "../../state/i18n.ts";
 import { h, scrollToMiddle, setChildren } from "../../ui/dom.ts";
-import { button } from "../../ui/parts.ts";
+import { button, onSight } from "../../ui/parts.ts";
 
 const AHEAD = "400px 0px"; // of the screen: what is that near is drawn before it comes into view
 const READ = "-20% 0px -60% 0px"; // of the screen: where the stage is that the index marks
@@ -12,15 +11,13 @@ const EXPECTED = 400; // px of a stage that was not drawn yet
 
 const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work)); // Safari has none
 
-/**
- * {index, element, show(view), open(stage)}. A figure far from the screen is a space as high as it was; it is drawn
- * when it comes near, when the focus enters its section, when the page is printed, and when `open` leads there.
- */
+/** A figure far from the screen is a space as high as it was, until it comes near, has the focus or is printed. */
 export function stageList(signal: AbortSignal) {
   let view: SublayerView | null = null;
   const pending = new Set(STAGES);
   const near: Set<Stage> = new Set();
-  const sections = stageSections();
+  const sectionOf = (stage: Stage) => h("section", { class: "stage", id: `stage-${stage}`, tabindex: -1 });
+  const sections = Object.fromEntries(STAGES.map((each) => [each, sectionOf(each)])) as Record<Stage, HTMLElement>;
   const index = stageIndex(open);
   const element = h("div", { class: "stages" }, Object.values(sections));
 
@@ -60,24 +57,20 @@ export function stageList(signal: AbortSignal) {
     empty(sections[stage], EXPECTED);
     sections[stage].addEventListener("focusin", () => draw(stage));
   }
-  watchStages(Object.values(sections), AHEAD, signal, (changes) => {
-    for (const { stage, isWithin } of changes) near[isWithin ? "add" : "delete"](stage);
+  const lookAhead = (changes: IntersectionObserverEntry[]) => {
+    for (const { target, isIntersecting } of changes) near[isIntersecting ? "add" : "delete"](stageOf(target));
     drawNear();
-  });
-  watchStages(Object.values(sections), READ, signal, (changes) => {
-    const reached = changes.find(({ isWithin }) => isWithin);
-    if (reached) index.mark(reached.stage);
-  });
+  };
+  const lookWhereOneReads = (changes: IntersectionObserverEntry[]) => {
+    const reached = changes.find(({ isIntersecting }) => isIntersecting);
+    if (reached) index.mark(stageOf(reached.target));
+  };
+  onSight(element.children, lookAhead, signal, AHEAD);
+  onSight(element.children, lookWhereOneReads, signal, READ);
   addEventListener("beforeprint", () => STAGES.forEach(draw), { signal });
   return { index: index.element, element, show, open };
 }
 
-const stageSections = () =>
-  Object.fromEntries(
-    STAGES.map((stage) => [stage, h("section", { class: "stage", id: `stage-${stage}`, tabindex: -1 })]),
-  ) as Record<Stage, HTMLElement>;
-
-/** A space as high as the figure that was there. */
 function empty(section: HTMLElement, height: number) {
   section.style.minHeight = `${height || EXPECTED}px`;
   for (const figure of section.querySelectorAll(".stage-figure")) figure.remove();
@@ -95,18 +88,4 @@ function stageIndex(open: (stage: Stage) => void) {
   };
 }
 
-/** @param rootMargin of the screen */
-function watchStages(
-  sections: Element[],
-  rootMargin: string,
-  signal: AbortSignal,
-  onChange: (changes: { stage: Stage; isWithin: boolean }[]) => void,
-) {
-  const changeOf = ({ target, isIntersecting }: IntersectionObserverEntry) => ({
-    stage: target.id.replace("stage-", "") as Stage,
-    isWithin: isIntersecting,
-  });
-  const observer = new IntersectionObserver((entries) => onChange(entries.map(changeOf)), { rootMargin });
-  for (const each of sections) observer.observe(each);
-  signal.addEventListener("abort", () => observer.disconnect());
-}
+const stageOf = (section: Element) => section.id.replace("stage-", "") as Stage;

@@ -2,15 +2,17 @@
 
 import { readPreference, writePreference } from "../../api/session.ts";
 import type { View } from "../../api/types.ts";
+import { largestCell } from "../../charts/attention-map.ts";
 import { isPresenting, openingTab } from "../../state/address.ts";
 import { t } from "../../state/i18n.ts";
-import { sharpestStep, state, subscribe, update } from "../../state/state.ts";
+import { state, subscribe, update } from "../../state/state.ts";
 import { h } from "../../ui/dom.ts";
 import { button } from "../../ui/parts.ts";
 
 const SEEN_KEY = "attention-bitte-intro";
 const CAPTION_MS = 10_000;
-/** What each is about, and its step. `picture` is what style.css marks. */
+const sharpestStep = () => largestCell(state.run, "cross", state).query;
+/** What each is about, and its step. */
 const CAPTIONS = [
   { name: "vectors", step: () => 0 },
   { name: "heads", step: sharpestStep },

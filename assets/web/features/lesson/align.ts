@@ -3,13 +3,12 @@
 
 import { sessionMap } from "../../api/session.ts";
 import type { Run } from "../../api/types.ts";
-import { scoreGrid } from "../../charts/score-grid.ts";
+import { scoreGrid } from "../../charts/head-grids.ts";
 import { bestHead, type HeadScores, type Links, type Reading, scoreHeads } from "../../state/alignment.ts";
 import { joinSentences, nodes, t } from "../../state/i18n.ts";
 import { update } from "../../state/state.ts";
 import { h, scrollBox, word } from "../../ui/dom.ts";
-import { button, closest, columnHeading, rowHeading, table } from "../../ui/parts.ts";
-import { rove } from "../../ui/roving.ts";
+import { button, closest, columnHeading, rove, rowHeading, table } from "../../ui/parts.ts";
 
 const READINGS = ["predicted", "read"] as Reading[];
 const FEW = 5; // aligned words, below which a head may find them all by chance
@@ -18,14 +17,11 @@ const keyOf = (run: Run) => JSON.stringify([run.checkpoint, run.sentence, run.ou
 
 const drawn = sessionMap<number[][]>("alignments", 20);
 
-/** The gold alignment of the corpus; empty where there is none. */
 const goldLinks = ({ output, reference }: Run): Links =>
   output.map((_, token) => new Set(reference?.gold?.sure[token]));
 
-/** The visitor's alignment, at first the gold one. */
 const drawnLinks = (run: Run): Links => drawn.get(keyOf(run))?.map((keys) => new Set(keys)) ?? goldLinks(run);
 
-/** The grid to draw in, the scores of every head under both readings, and what they say. */
 export function alignmentFigure(run: Run) {
   const links = drawnLinks(run);
   const scores = h("div", { class: "pair-of-scores" });
@@ -99,7 +95,6 @@ const STEPS: Record<string, [number, number]> = {
   End: [0, Infinity],
 };
 
-/** The Tab key reaches one cell, arrow keys, Home and End the others; Space, Enter and a click toggle one. */
 function listenToCells(grid: HTMLElement, cells: HTMLElement[][], toggle: (cell: HTMLElement) => void) {
   const [columns, last] = [cells[0].length, cells[0].length - 1];
   cells[0][0].tabIndex = 0;

@@ -46,7 +46,7 @@ export function planChooser() {
     const lengths = planLengths();
     replaceKeepingFocus(place, [lengths.element]);
     opener.textContent = t("lesson.plan", { count: order.length });
-    lengths.set(PLANS.find((minutes) => isPlan(minutes)) ?? "");
+    lengths.set(PLANS.find((minutes) => stopsOf(minutes).join() === order.join()) ?? "");
     const others = [...LESSON_STOPS.keys()].filter((stop) => !order.includes(stop));
     replaceKeepingFocus(list, [...order, ...others].map(row));
   }
@@ -54,7 +54,6 @@ export function planChooser() {
 }
 
 const isReal = () => state.run.model.pieces;
-
 const stopsOf = (minutes: number) => stopOrder(plannedStops(minutes, isReal()), isReal());
 
 function planLengths() {
@@ -64,8 +63,6 @@ function planLengths() {
 }
 
 const choose = (stops: number[] | null) => update({ stops, stop: state.stop });
-
-const isPlan = (minutes: number) => stopsOf(minutes).join() === lessonStops().join();
 
 function row(stop: number) {
   const order = lessonStops();

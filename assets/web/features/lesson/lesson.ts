@@ -2,11 +2,11 @@
 // question whose answer is computed from this run. It shows the network as it is, without the changes at the top.
 
 import { sessionMap } from "../../api/session.ts";
-import type { Child, View } from "../../api/types.ts";
-import { hereButton } from "../../charts/overview-mini.ts";
+import type { Child, State, View } from "../../api/types.ts";
+import { hereButton } from "../../charts/overview-place.ts";
 import { formulaRow, shapeChain, stageFigure, stageHeadline } from "../../charts/sublayer-stages.ts";
 import { isPresenting } from "../../state/address.ts";
-import { awaitStopQuestion, offerQuestion } from "../../state/class-questions.ts";
+import { findExperiment, openExperiment } from "../../state/experiments.ts";
 import { hasText, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { LESSON_STOPS, type StopName } from "../../state/lesson-plan.ts";
 import { baselineRun, lessonStops, state, update } from "../../state/state.ts";
@@ -14,16 +14,15 @@ import { h, setChildren, twoFrames } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { fitToScreen } from "../../ui/fit-to-screen.ts";
 import { button, changeDetector, drawInSight, isOpen, link, onStopKeys, startButton } from "../../ui/parts.ts";
-import { askedQuestion, type Guesses } from "../../ui/question.ts";
+import { askedQuestion, awaitStopQuestion, type Guesses, offerQuestion } from "../../ui/question.ts";
 import { planChooser, progressBar } from "./bar.ts";
-import { colourLegend } from "./figures.ts";
-import { lessonLink } from "./links.ts";
-import { encoderHead, type LessonView, lessonView } from "./stop.ts";
-import { STOPS } from "./stops.ts";
+import { colourLegend, encoderHead, type LessonView, lessonView, type Stop } from "./stop.ts";
+import * as stops from "./stops.ts";
 
 type Parts = ReturnType<typeof build>;
 type Content = Awaited<ReturnType<typeof fetchContent>>;
 
+const STOPS: Record<StopName, Stop> = stops;
 const FOLD = 128; // hidden units a line
 const GUESSING = "guessing"; // class of the page while the answer is veiled: nothing else may tell it
 
@@ -108,8 +107,7 @@ async function draw(parts: Parts, element: HTMLElement) {
   arithmetic.hidden = true;
   if (content) {
     drawStop(parts, content);
-    if (content.quiz.choices.length) drawQuestion(parts, content);
-    else drawUnasked(parts, content);
+    drawQuestion(parts, content);
   } else {
     isNew.forget();
     offerQuestion("stop", null);
@@ -129,13 +127,6 @@ function drawStop({ stop, headline, text, figure }: Parts, content: Content) {
   const more = content.text("more");
   setChildren(text, h("p", {}, content.text("text")), more && h("p", {}, more));
   setChildren(figure, content.asked);
-}
-
-/** A stop that asks nothing. */
-function drawUnasked(parts: Parts, content: Content) {
-  drawFigure(parts, content, true);
-  parts.question.replaceChildren();
-  offerQuestion("stop", null);
 }
 
 async function fetchContent(name: StopName, view: LessonView) {
@@ -165,7 +156,6 @@ async function fetchContent(name: StopName, view: LessonView) {
   return { ...content, headline: stageHeadline(stage, head), asked: evidence ?? usual, answered };
 }
 
-/** The question, and the figure, veiled while it would give the answer away. */
 function drawQuestion(parts: Parts, content: Content) {
   const { name, run, quiz, text } = content;
   const { right } = quiz;
@@ -186,7 +176,8 @@ function drawQuestion(parts: Parts, content: Content) {
     answer.draw(asked.lastGuess(), isSolved, isAlone);
     if (isSolved) question.dataset.right = String(right);
   };
-  setChildren(question, isAlone ? null : [h("div", { class: "asking" }, asked.elements), asked.votes], answer.element);
+  const telling = choices.length ? answer.element : null;
+  setChildren(question, isAlone ? null : [h("div", { class: "asking" }, asked.elements), asked.votes], telling);
   delete question.dataset.right;
   drawAnswer();
   if (isAlone) return offerQuestion("stop", null);
@@ -214,7 +205,6 @@ function drawFigure({ figure, stop, colours }: Parts, content: Content, isSolved
   stop.classList.toggle("answered", isSolved);
 }
 
-/** Why a guess is wrong, and the answer once it is known. */
 function answerText({ name, quiz: { choices, right, places }, text }: Content, reveal: () => void) {
   const show = h("p", { class: "show" }, link(t("lesson.show"), reveal));
   const why = h("p", { class: "why", hidden: true });
@@ -236,4 +226,27 @@ function answerText({ name, quiz: { choices, right, places }, text }: Content, r
       answer.replaceChildren(...joinSentences(judged, text("reveal")));
     },
   };
+}
+
+/** Each place, with the name of its experiment if it has one. */
+const LINKS: Partial<Record<StopName, Partial<State> & { experiment?: string }>> = {
+  tokens: { part: "mistakes", exercise: "positions_from_ids" },
+  positions: { part: "whatif", experiment: "positions" },
+  scores: { part: "mistakes", exercise: "unscaled" },
+  softmax: { part: "whatif", experiment: "temperature" },
+  heads: { part: "mistakes", exercise: "heads_by_view" },
+  residual: { part: "whatif", experiment: "residual" },
+  stack: { part: "mistakes", exercise: "rank_collapse" },
+  masked: { part: "mistakes", exercise: "causal_mask" },
+  cross: { part: "whatif", experiment: "head" },
+  logits: { part: "decoding", strategy: "sampling", experiment: "sampling" },
+  loop: { part: "decoding", strategy: "beam", experiment: "beam" },
+};
+
+export function lessonLink(name: StopName) {
+  if (!LINKS[name]) return null;
+  const { experiment, ...rest } = LINKS[name];
+  const place = { tab: "break", returnStop: state.stop, ...rest };
+  const found = experiment && findExperiment(experiment);
+  return link(t(`lesson.try.${name}`), () => (found ? openExperiment(found, place) : update(place)));
 }

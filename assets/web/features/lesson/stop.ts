@@ -1,23 +1,28 @@
 // What a stop of the lesson draws and asks (see stops/), and the data that it does it with: the run without its changes,
 // at the visitor's place as far as that run has it.
 
-import type { Child, Kind, Places } from "../../api/types.ts";
+import type { Child, Kind, Places, Run, Side } from "../../api/types.ts";
 import { cellExplainer } from "../../charts/arithmetic.ts";
+import { describedMap, describeLargestWeights, mapHeading } from "../../charts/attention-map.ts";
+import { areMany, keyName, orderKeys } from "../../charts/key-order.ts";
+import { type Shown, thumbnail } from "../../charts/map-canvas.ts";
 import type { Stage } from "../../charts/sublayer-stages.ts";
-import { formatNumber } from "../../state/i18n.ts";
+import { fluidPicture, type Row, type StripOptions, vectorStrips } from "../../charts/vector-strip.ts";
+import { isPresenting } from "../../state/address.ts";
+import { formatNumber, t } from "../../state/i18n.ts";
 import type { StopName } from "../../state/lesson-plan.ts";
 import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, attentionRow, baselineRun, decodeFloats, state } from "../../state/state.ts";
 import { distinctWord } from "../../state/words.ts";
-import { word } from "../../ui/dom.ts";
+import { chip, h, setChildren, word } from "../../ui/dom.ts";
+import { link } from "../../ui/parts.ts";
 
 /**
  * A stop of the lesson. Its figure is a `stage` of a head, or drawn under a headline of its own: a formula and its
  * shapes. Until the question is answered a figure that would give the answer away (`hides`) is veiled, or `evidence`
  * stands in its place, from which the answer can be reasoned; or a table of scores has fewer `columns`. With the answer
- * come more `columns`, or what `answer` draws. A `wide` figure stands above
- * the text, another beside it; `colours` says what those in it mean. A text is taken in the first of the `variants` that
- * the catalogue has it in.
+ * come more `columns`, or what `answer` draws. A `wide` figure stands above the text, another beside it. A text is taken
+ * in the first of the `variants` that the catalogue has it in.
  */
 export type Stop = {
   hides?: boolean;
@@ -69,7 +74,6 @@ export const encoderHead = async (view: LessonView) => ({
   explain: cellExplainer(view.showArithmetic),
 });
 
-/** The encoder's input: of every token its embedding, its position and their sum. */
 export async function encoderInput({ run }: LessonView) {
   const { figure, tokens, d_model } = await askAboutRun("input_sum", { stack: "encoder" }, run);
   const strips = figure.data as { z: { bdata: string } }[];
@@ -77,7 +81,6 @@ export async function encoderInput({ run }: LessonView) {
   return { tokens, d_model, embedding, positions, input };
 }
 
-/** The chosen word's vector after each layer of the encoder, the input first. */
 export async function wordInEveryLayer({ run, query }: LessonView) {
   const { encoder } = await askAboutRun("stack", {}, run);
   const [layers, tokens, width] = encoder.shape;
@@ -85,7 +88,6 @@ export async function wordInEveryLayer({ run, query }: LessonView) {
   return Array.from({ length: layers }, (_, layer) => vectors[layer * tokens + query]);
 }
 
-/** The step with the highest weight of the chosen cross-attention head. */
 export const highestCrossStep = ({ run, decoderLayer, head }: LessonView) =>
   argmax(run.steps.map((_, step) => Math.max(...attentionRow("cross", decoderLayer, head, step, run))));
 
@@ -94,25 +96,21 @@ const toRows = (values: Float32Array, width: number) =>
 
 // ---- questions ----
 
-/** Of a stop that asks nothing. */
 export const NO_QUESTION: Quiz = { choices: [], right: -1, places: {} };
 
+type Wrong = Record<string, number>;
+
 /** Values as choices in their order, each text once. @param wrong by the name of the text that says why */
-export function valueQuiz(
-  stop: StopName,
-  right: number,
-  wrong: Record<string, number>,
-  places: Places,
-  format = rounded,
-): Quiz {
+export function valueQuiz(stop: StopName, right: number, wrong: Wrong, places: Places, format = rounded) {
   const offered: (Choice & { value: number })[] = [{ value: right, text: format(right) }];
   for (const [name, value] of Object.entries(wrong)) {
     const text = format(value);
-    const isNew = offered.every((each) => each.text !== text);
-    if (isNew) offered.push({ value, text, why: `lesson.${stop}.why.${name}` });
+    if (offered.every((each) => each.text !== text)) offered.push({ value, text, why: `lesson.${stop}.why.${name}` });
   }
-  offered.sort((a, b) => a.value - b.value);
-  return orderedQuiz(offered, places);
+  return orderedQuiz(
+    offered.toSorted((a, b) => a.value - b.value),
+    places,
+  );
 }
 
 /** Choices in the order that they are given in, of which the right one has no `why`. */
@@ -126,16 +124,139 @@ export const rounded = (value: number) => formatNumber(Math.round(value * 100) /
 
 export const MAX_CHOICES = 9; // as many as there are keys to choose by
 
-/** Which word has the largest value? Of a long sentence, those with the largest are offered, in their order. */
-export function largestWordQuiz(
-  words: string[],
-  values: ArrayLike<number>,
-  places: Quiz["places"],
-  wrong: (i: number) => Partial<Choice>,
-): Quiz {
+/** Choices by their names, whose texts the catalogue has under the stop's. @param why name of the text on a wrong one */
+export const namedQuiz = (
+  stop: StopName,
+  names: string[],
+  right: string,
+  places: Places,
+  why = (name: string) => name,
+) =>
+  orderedQuiz(
+    names.map((name) => ({
+      text: t(`lesson.${stop}.${name}`, places),
+      why: name === right ? undefined : `lesson.${stop}.why.${why(name)}`,
+    })),
+    places,
+  );
+
+type Values = { words: string[]; values: number[]; format: (value: number) => string };
+
+/** Which source word has the largest value? Of a long sentence, those with the largest are offered, in their order. */
+export function largestWordQuiz(stop: StopName, { words, values, format }: Values, usual: Places): Quiz {
   const right = argmax(values);
+  const key = (i: number) => word(words[i], "source");
   const largest = [...words.keys()].sort((a, b) => values[b] - values[a] || a - b);
   const shown = largest.slice(0, MAX_CHOICES).sort((a, b) => a - b);
+  const wrong = (i: number) => ({ why: `lesson.${stop}.why`, places: { chosen: key(i), own: format(values[i]) } });
   const choices = shown.map((i) => ({ text: distinctWord(words, i), ...(i === right ? {} : wrong(i)) }));
-  return { choices, right: shown.indexOf(right), places };
+  return { choices, right: shown.indexOf(right), places: { ...usual, key: key(right), share: format(values[right]) } };
 }
+
+// ---- figures ----
+
+const [FEW, MANY] = [4, 8];
+const MAX_CELL = 44; // px a cell of the maps of all heads
+const MAX_SHARE = 0.72; // of the screen's height that a map takes
+const CLASS_SHARE = 0.58; // the same in front of a class, whose votes stand there, too
+const ROWS_SHARE = 0.54; // and of all rows of small maps
+const MAX_ROWS = 8; // of a long sentence
+const MAX_NAMED = 24; // rows and columns of a small map that stands beside others
+
+export function colourLegend(what: "strips" | Kind, run: Run) {
+  const isStrips = what === "strips";
+  const [from, to] = isStrips ? ["below", "above"] : ["zero", "one"];
+  const isMasked = !isStrips && run.attention[what].allowed.some((row) => row.includes(false));
+  const scale = h("span", {}, t(`lesson.colours.${from}`), h("i", { class: "ramp" }), t(`lesson.colours.${to}`));
+  const masked = isMasked ? h("span", {}, h("i", { class: "swatch hatched" }), t("masked")) : null;
+  return h("p", { class: `colours ${isStrips ? "strips" : "map"}` }, scale, masked);
+}
+
+export const strips = (view: LessonView, rows: Row[], options: StripOptions) =>
+  fluidPicture((width) => vectorStrips(rows, { width, ...options }), view.signal);
+
+/** A part of the input, a row a token: of a long sentence those around the word in question, and a link to all. */
+export async function tokenStrips(view: LessonView, part: "embedding" | "input", label: string) {
+  const input = await encoderInput(view);
+  const rows: Row[] = input.tokens.map((token: string, i: number) => ({
+    label: token,
+    side: "source",
+    values: input[part][i],
+  }));
+  if (!areMany(rows)) return strips(view, rows, { label });
+  const from = Math.max(0, Math.min(view.query - MAX_ROWS / 2, rows.length - MAX_ROWS));
+  const place = h("div", {}, strips(view, rows.slice(from, from + MAX_ROWS), { label }));
+  const open = () => setChildren(place, strips(view, rows, { label }));
+  place.append(link(t("inside.show_more", { count: rows.length - MAX_ROWS }), open));
+  return place;
+}
+
+/** What a query's scores are made of: its numbers, and under them those of the keys that a question offers. */
+export async function queryAndKeys(view: LessonView, kind: Kind, layer: number, query: number) {
+  const { head } = view;
+  const data = await fetchSublayer(kind, layer, view.run);
+  const offered = orderKeys(data.at("scores", head, query), { most: MAX_CHOICES }).shown.toSorted((a, b) => a - b);
+  const keys: Row[] = offered.map((key) => ({
+    label: keyName(data.keys, key),
+    side: data.to,
+    name: `k:${key}`,
+    values: data.at("k", head, key),
+  }));
+  const asks: Row = { label: data.queries[query], side: data.from, name: "q", values: data.at("q", head, query) };
+  const labels = [asks, ...keys].map(({ label = "" }) => label);
+  const titled = (label: string, rows: Row[]) => [h("h4", {}, label), strips(view, rows, { label, labels })];
+  return [
+    titled(t("inside.query"), [asks]),
+    titled(t("inside.keys"), keys),
+    h("p", { class: "hint" }, t("lesson.evidence.scores")),
+  ];
+}
+
+export function tokenIds(side: Side, words: string[], ids: number[]) {
+  const items = words.map((token, i) =>
+    h("li", { "data-id": ids[i] }, chip("span", token, side), h("small", {}, ids[i])),
+  );
+  return h("div", { class: "token-ids" }, h("h4", {}, t(`side.${side}`)), h("ol", {}, items));
+}
+
+/** A map of the stop's run. */
+type Of = Omit<Shown, "run">;
+
+export const map = (view: LessonView, of: Of, query: number | null) => [
+  h("h4", {}, mapHeading(of.kind, of.layer, of.head)),
+  mapPicture(view, of, query),
+];
+
+/** The maps of all heads of a layer of the encoder; the first, twice as wide and high, names the words of all. */
+export function headMaps(view: LessonView) {
+  const { heads, keys } = view.run.attention.encoder;
+  const columns = heads > (isPresenting() ? MANY : FEW) ? 6 : 4;
+  const rows = heads > 1 ? Math.ceil((heads + 3) / columns) : 2;
+  const figures = Array.from({ length: heads }, (_, head) => {
+    const draw = head > 0 || keys.length > MAX_NAMED ? wordlessMap : mapPicture;
+    const size = { maxCell: MAX_CELL, rows: head > 0 ? rows : rows / 2 };
+    const picture = draw(view, { kind: "encoder", layer: view.layer, head }, null, size);
+    return h("figure", { "data-head": head }, picture, h("small", {}, t("head_n", { head: head + 1 })));
+  });
+  return h("div", { class: "heads", style: `--columns: ${columns}` }, figures);
+}
+
+/** Of a small map, px a cell, and the rows of them in front of a class. */
+type Small = { maxCell: number; rows: number };
+
+const mapPicture = ({ run, signal }: LessonView, of: Of, query: number | null, small?: Small) =>
+  fluidPicture((width) => {
+    const share = small ? ROWS_SHARE / small.rows : CLASS_SHARE;
+    const maxHeight = innerHeight * (isPresenting() ? share : MAX_SHARE);
+    const limits = small ? { maxCell: small.maxCell, isOnPaper: true } : {};
+    return describedMap({ run, ...of }, { width, maxHeight, ...limits }, query);
+  }, signal);
+
+/** A map whose words would be too small to read. */
+const wordlessMap: typeof mapPicture = ({ run }, of, _query, small) => {
+  const label = describeLargestWeights({ run, ...of });
+  const picture = thumbnail(of.kind, of.layer, of.head, run);
+  // It is square.
+  if (small && isPresenting()) picture.setAttribute("style", `max-width: ${(100 * ROWS_SHARE) / small.rows}vh`);
+  return h("div", { class: "fluid", role: "img", "aria-label": label }, picture);
+};

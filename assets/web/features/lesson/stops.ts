@@ -1,41 +1,19 @@
 // The stops of the lesson by name, a file each.
 
-import type { StopName } from "../../state/lesson-plan.ts";
-import type { Stop } from "./stop.ts";
-import { align } from "./stops/align.ts";
-import { cross } from "./stops/cross.ts";
-import { embeddings } from "./stops/embeddings.ts";
-import { ffn } from "./stops/ffn.ts";
-import { heads } from "./stops/heads.ts";
-import { logits } from "./stops/logits.ts";
-import { loop } from "./stops/loop.ts";
-import { masked } from "./stops/masked.ts";
-import { positions } from "./stops/positions.ts";
-import { qkv } from "./stops/qkv.ts";
-import { recap } from "./stops/recap.ts";
-import { residual } from "./stops/residual.ts";
-import { scores } from "./stops/scores.ts";
-import { since } from "./stops/since.ts";
-import { softmax } from "./stops/softmax.ts";
-import { stack } from "./stops/stack.ts";
-import { tokens } from "./stops/tokens.ts";
-
-export const STOPS: Record<StopName, Stop> = {
-  tokens,
-  embeddings,
-  positions,
-  qkv,
-  scores,
-  softmax,
-  heads,
-  residual,
-  ffn,
-  stack,
-  masked,
-  cross,
-  logits,
-  loop,
-  align,
-  recap,
-  since,
-};
+export { align } from "./stops/align.ts";
+export { cross } from "./stops/cross.ts";
+export { embeddings } from "./stops/embeddings.ts";
+export { ffn } from "./stops/ffn.ts";
+export { heads } from "./stops/heads.ts";
+export { logits } from "./stops/logits.ts";
+export { loop } from "./stops/loop.ts";
+export { masked } from "./stops/masked.ts";
+export { positions } from "./stops/positions.ts";
+export { qkv } from "./stops/qkv.ts";
+export { recap } from "./stops/recap.ts";
+export { residual } from "./stops/residual.ts";
+export { scores } from "./stops/scores.ts";
+export { since } from "./stops/since.ts";
+export { softmax } from "./stops/softmax.ts";
+export { stack } from "./stops/stack.ts";
+export { tokens } from "./stops/tokens.ts";

@@ -2,15 +2,7 @@
 
 import type { DecodingSymptom, MistakeCode, MistakeRequest, Symptom } from "#schema";
 import { api, NO_ANSWER, reasonOf } from "../../api/client.ts";
-import {
-  isGoingOn,
-  isTrainingMistake,
-  mistakeTraining,
-  showRecording,
-  stepsDone,
-  stopMistake,
-  trainMistake,
-} from "../../api/mistake-training.ts";
+import * as trainings from "../../api/mistake-training.ts";
 import { EXERCISES, offeredCauses, opening } from "../../api/schema.ts";
 import { readSession, writeSession } from "../../api/session.ts";
 import type { Child, View } from "../../api/types.ts";
@@ -77,7 +69,6 @@ export function mount({ element, signal }: View) {
   onStopKeys(element, { move, choose: (i) => exercise?.choose(i) }, signal);
 }
 
-/** All exercises, with the open one and those that are done; folded away on a narrow page. */
 function exerciseList(mistakes: Record<string, MistakeCode>, open: (name: string) => void, signal: AbortSignal) {
   const summary = h("summary");
   const list = h("ol");
@@ -132,7 +123,6 @@ function exercisePlaces() {
   return { live, symptom, shown, question, columns, reveal: h("section", { class: "revealed" }) };
 }
 
-/** One exercise: its symptom, a guess, and then the lines that cause it. `answered()` is called after the guess. */
 function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }: Places, answered: () => void) {
   const { name, kind } = mistake;
   const lifetime = new AbortController();
@@ -144,7 +134,7 @@ function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }:
   function draw() {
     if (!training) return fetchSymptom();
     training.draw();
-    const found = mistakeTraining(name).symptom;
+    const found = trainings.mistakeTraining(name).symptom;
     if (found && found !== shown) show(found);
   }
   function show(found: Symptom | null, children: Child[] = found ? describeSymptom(name, found) : []) {
@@ -153,7 +143,6 @@ function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }:
     symptom.hidden = !children.length;
     drawAnswer();
   }
-  /** The cause, beside the right code; shown once the visitor has found it or given up. */
   function drawAnswer() {
     quiz.draw(shown !== null);
     reveal.hidden = !quiz.isSolved();
@@ -178,7 +167,6 @@ function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }:
   return { name, draw, choose: (i: number) => (i < 0 || shown) && quiz.choose(i), end: () => lifetime.abort() };
 }
 
-/** Asks for the symptom of the sentence at the top, once. */
 function symptomOf(name: string, signal: AbortSignal, show: (found: Symptom | null, children?: Child[]) => void) {
   let asked = ""; // the request that is answered or waited for
   return async () => {
@@ -219,7 +207,6 @@ function symptomText(exercise: string, { wrong }: Symptom) {
   return `mistakes.${exercise}.symptom${exercise === RANDOM && one === two ? "_same" : ""}`;
 }
 
-/** The trainings of an exercise: live or as they were recorded; while they go on their steps, losses and time left. */
 function trainingPanel({ name, seconds }: MistakeCode, isSolved: () => boolean, signal: AbortSignal) {
   const models = name === TESTED_TWICE ? 1 : 2;
   const losses = lossCurves(signal);
@@ -229,17 +216,17 @@ function trainingPanel({ name, seconds }: MistakeCode, isSolved: () => boolean, 
   const status = h("p", { class: "hint", role: "status" });
   const bar = h("progress", { max: 1 });
   const left = h("span", { class: "left" });
-  const start = button("go", "", () => isTrainingMistake() || trainMistake(name));
-  const recorded = button("pill", t("mistakes.live.recorded"), () => showRecording(name));
-  const stop = button("pill", t("mistakes.live.stop"), stopMistake);
+  const start = button("go", "", () => trainings.isTrainingMistake() || trainings.trainMistake(name));
+  const recorded = button("pill", t("mistakes.live.recorded"), () => trainings.showRecording(name));
+  const stop = button("pill", t("mistakes.live.stop"), trainings.stopMistake);
   const going = h("div", { class: "going" }, bar, left, stop);
   return {
     content: [about, h("p", { class: "controls" }, start, recorded), status, going, losses.element],
     draw() {
-      const training = mistakeTraining(name);
+      const training = trainings.mistakeTraining(name);
       const { phase } = training;
-      const isOn = isGoingOn(training);
-      const isAnother = !isOn && isTrainingMistake(); // one after the other
+      const isOn = trainings.isGoingOn(training);
+      const isAnother = !isOn && trainings.isTrainingMistake(); // one after the other
       about.hidden = phase !== "idle";
       start.textContent = t(phase === "failed" || phase === "stopped" ? "mistakes.live.again" : "mistakes.live.start");
       start.hidden = isOn || phase === "shown";
@@ -247,7 +234,7 @@ function trainingPanel({ name, seconds }: MistakeCode, isSolved: () => boolean, 
       recorded.hidden = isOn || phase === "shown" || phase === "recorded";
       setContent(status, isAnother ? t("mistakes.live.other") : trainingStatus(training));
       going.hidden = !isOn;
-      bar.value = training.wrong.length ? stepsDone(training) / (models * training.steps) : 0;
+      bar.value = training.wrong.length ? trainings.stepsDone(training) / (models * training.steps) : 0;
       setContent(left, isOn ? describeProgress(training, models, seconds ?? 0) : null);
       const areKnown = isSolved() && name !== TESTED_TWICE;
       const [wrong, right] = areKnown ? ["mistakes.wrong", "mistakes.right"] : ["mistakes.this", "mistakes.other"];
@@ -256,7 +243,7 @@ function trainingPanel({ name, seconds }: MistakeCode, isSolved: () => boolean, 
   };
 }
 
-function trainingStatus({ phase, message, joined }: ReturnType<typeof mistakeTraining>) {
+function trainingStatus({ phase, message, joined }: ReturnType<typeof trainings.mistakeTraining>) {
   if (phase === "failed") return message ? formatMessage(message) : t("mistakes.failed");
   if (phase === "stopped") return t("mistakes.live.stopped");
   if (phase === "recorded") return t("mistakes.live.is_recorded");
@@ -264,10 +251,10 @@ function trainingStatus({ phase, message, joined }: ReturnType<typeof mistakeTra
 }
 
 /** Which step it is, and how long it takes yet: by the last seconds, before them as long as the recorded run took. */
-function describeProgress(training: ReturnType<typeof mistakeTraining>, models: number, seconds: number) {
+function describeProgress(training: ReturnType<typeof trainings.mistakeTraining>, models: number, seconds: number) {
   const { phase, steps, wrong, right, speed } = training;
   if (phase === "waiting") return describeWaiting(training);
-  const missing = models * steps - stepsDone(training);
+  const missing = models * steps - trainings.stepsDone(training);
   if (!wrong.length) return t("mistakes.live.starting", { time: formatDuration(seconds) });
   if (!missing) return t("mistakes.live.testing");
   const time = formatDuration(speed ? missing / speed : (seconds * missing) / (models * steps));
@@ -275,7 +262,6 @@ function describeProgress(training: ReturnType<typeof mistakeTraining>, models: 
   return t("mistakes.live.progress", { n: right.length ? 2 : 1, of: models, step, steps, time });
 }
 
-/** Four causes to choose from, and the verdict on the last choice. */
 function guessPanel(name: string, onGuess: () => void) {
   const causes = offeredCauses(name);
   const choices = causes.map((cause) => t(`mistakes.${cause}.cause`));
@@ -300,13 +286,11 @@ function guessPanel(name: string, onGuess: () => void) {
   };
 }
 
-/** @param guess the last one */
 function rightVerdict(name: string, guess: string | undefined) {
   const cause = t("mistakes.verdict", { cause: t(`mistakes.${name}.cause`) });
   return joinSentences(guess === name ? [h("b", {}, t("lesson.right"))] : [], cause);
 }
 
-/** Why it is not that, and what to look at. */
 function wrongVerdict(name: string, guess: string) {
   const why = [t(`mistakes.${guess}.telltale`), t(`mistakes.${name}.clue`)];
   return joinSentences([h("b", {}, t("lesson.wrong"))], ...why, t("mistakes.again"));

@@ -36,11 +36,9 @@ function formatMeasured(name: string, value: number) {
   return name in DIGITS ? value.toFixed(DIGITS[name]) : formatPercent(value);
 }
 
-/** A text in its side's colour; an empty output says so. */
 const outputText = (text: string) => (text ? word(text, "target") : h("i", {}, t("mistakes.no_output")));
 const texts = (side: SymptomSide) => side.text.split(" | ");
 
-/** The placeholders of an exercise's texts: the wrong side's numbers, and after "right_" the right side's. */
 export function symptomPlaces({ sentence, wanted, head, right, wrong }: Symptom): Places {
   const numbers = (side: SymptomSide, before: string) =>
     Object.entries(side.numbers).map(([name, value]) => [
@@ -67,7 +65,6 @@ export function outputTokens(side: SymptomSide) {
   return h("div", { class: "token-ids" }, lines);
 }
 
-/** A side's maps if it has any: large for the head that shows most and small for the others. */
 export function symptomMaps(exercise: string, symptom: Symptom, which: Which) {
   const { attention } = symptom[which];
   if (!attention) return null;
@@ -111,7 +108,6 @@ export function lossCurves(signal: AbortSignal) {
   return { element, draw };
 }
 
-/** Both sides of a mistake, and why; without a symptom only what is always so. */
 export function revealedMistake({ name, wrong, right }: MistakeCode, symptom: Symptom | null) {
   const about = ["training", "decoding", "why"].map((what) =>
     h("section", {}, h("h3", {}, t(`mistakes.about.${what}`)), h("p", {}, t(`mistakes.${name}.${what}`))),
@@ -124,7 +120,6 @@ export function revealedMistake({ name, wrong, right }: MistakeCode, symptom: Sy
   ];
 }
 
-/** Code with the lines marked that the other side does not have. */
 function code(own: string, other: string, which: Which) {
   const others = new Set(other.split("\n").map((line) => line.trim()));
   const lines = own.split("\n").map((line) => {

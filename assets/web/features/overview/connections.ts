@@ -23,14 +23,12 @@ export function connections(layout: Layout, run: Run) {
   ];
 }
 
-/** The head of an arrow that goes the way (dx, dy). */
 function arrow(x: number, y: number, dx: number, dy: number, type: number) {
   const size = 4 * type;
   const side = (by: number) => `${x - dx * size + dy * by} ${y - dy * size + dx * by}`;
   return `M${side(size * 0.7)}L${x} ${y}L${side(-size * 0.7)}`;
 }
 
-/** Where the stream of a stack has its middle, and the side on which its sublayers are. */
 const streamOf = ({ stream }: Column, isMirrored: boolean) => ({
   near: isMirrored ? stream.x : stream.x + stream.width,
   middle: stream.x + stream.width / 2,
@@ -41,7 +39,6 @@ const sublayers = ({ layers }: Column) =>
     [...attention, feedForward].map((ends, i) => ({ ...ends, layer, sublayer: i + 1 })),
   );
 
-/** From the tokens into the stream, and from it through each sublayer. */
 function branches(column: Column, isMirrored: boolean, type: number) {
   const { box } = column.tokens;
   const { near, middle } = streamOf(column, isMirrored);
@@ -61,7 +58,6 @@ function branches(column: Column, isMirrored: boolean, type: number) {
   return [...intoStream, ...throughSublayers];
 }
 
-/** The sum and the norm of each sublayer, and a gap in the stream where it is not added. */
 function additions(column: Column, isMirrored: boolean, run: Run, type: number) {
   const { near, middle } = streamOf(column, isMirrored);
   const { x, width } = column.stream;
@@ -98,26 +94,17 @@ function outputPath({ decoder, output, isWide, type, height }: Layout) {
   const middle = word.x + word.width / 2;
   const { stream } = decoder;
   const from = stream.x + stream.width / 2;
-  if (!isWide) {
-    const order = [linear, candidates, word];
-    const down = order.flatMap((box, i) => {
-      const above = i ? order[i - 1].y + order[i - 1].height : stream.bottom;
-      return [`M${middle} ${above + 1}V${box.y - 2}`, arrow(middle, box.y - 2, 0, 1, type)];
-    });
-    return [`M${from} ${stream.bottom}H${middle}`, ...down];
-  }
-  const foot = Math.min(height - 6, stream.bottom + 6 * type);
-  return [
-    `M${from} ${stream.bottom}V${foot}H${middle}V${linear.y + linear.height + 2}`,
-    arrow(middle, linear.y + linear.height + 2, 0, -1, type),
-    `M${middle} ${linear.y - 1}V${candidates.y + candidates.height + 2}`,
-    arrow(middle, candidates.y + candidates.height + 2, 0, -1, type),
-    `M${middle} ${candidates.y - 1}V${word.y + word.height + 2}`,
-    arrow(middle, word.y + word.height + 2, 0, -1, type),
-  ];
+  const foot = isWide ? Math.min(height - 6, stream.bottom + 6 * type) : stream.bottom;
+  const order = [linear, candidates, word];
+  const steps = order.flatMap((box, i) => {
+    const end = isWide ? box.y + box.height + 2 : box.y - 2;
+    const before = i ? order[i - 1].y + (isWide ? -1 : order[i - 1].height + 1) : stream.bottom + 1;
+    const start = isWide && !i ? "" : `M${middle} ${before}`; // there the line goes on
+    return [`${start}V${end}`, arrow(middle, end, 0, isWide ? -1 : 1, type)];
+  });
+  return [`M${from} ${stream.bottom}V${foot}H${middle}`, ...steps];
 }
 
-/** From the word back to the decoder's inputs, where they stand beside each other. */
 export function returnPath({ decoder, output, isWide, type }: Layout) {
   const { word } = output;
   const tokens = decoder.tokens.box;

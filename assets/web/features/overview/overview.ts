@@ -7,10 +7,9 @@ import { isPresenting } from "../../state/address.ts";
 import { findChange } from "../../state/changes.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { KINDS, state, subscribe, update } from "../../state/state.ts";
-import { h, typeScale, word } from "../../ui/dom.ts";
+import { h, isStill, typeScale, word } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { changeDetector, onResize } from "../../ui/parts.ts";
-import { isStill } from "../../ui/theme.ts";
 import { overviewPicture, type Picture, rowOfAllHeads, strongest, type Token, workingHeads } from "./picture.ts";
 
 type Overview = ReturnType<typeof build>;
@@ -147,7 +146,6 @@ function describeStep() {
   );
 }
 
-/** A token's path in words: how much the step attends to it. */
 function describeToken({ side, at }: Token) {
   const { run, step } = state;
   const kind = side === "source" ? "cross" : "decoder";

@@ -2,16 +2,8 @@
 
 import type { Kind, Run, Side, Stack } from "../../api/types.ts";
 import { paintedCanvas, paintMap } from "../../charts/map-canvas.ts";
-import {
-  type Box,
-  type Column,
-  type Layer,
-  type Layout,
-  overviewLayout,
-  SHOWN_CANDIDATES,
-  type Sizes,
-  type Tokens,
-} from "../../charts/overview-layout.ts";
+import type { Box, Column, Layer, Layout, Sizes, Tokens } from "../../charts/overview-layout.ts";
+import { overviewLayout, SHOWN_CANDIDATES } from "../../charts/overview-layout.ts";
 import { openPlace, type Place, placeKey, placeName, targetOf } from "../../charts/overview-place.ts";
 import { findChange, isAblated } from "../../state/changes.ts";
 import { formatPercent, t } from "../../state/i18n.ts";
@@ -20,10 +12,8 @@ import { outputToken } from "../../state/words.ts";
 import { type Attributes, fitted, h, isSpecial, svg, textWidth, typeScale } from "../../ui/dom.ts";
 import { connections, returnPath, streams } from "./connections.ts";
 
-/** A token that is followed through the picture. */
 export type Token = { side: Side; at: number };
 export type Picture = ReturnType<typeof overviewPicture>;
-/** The step, the token that is followed, the weights of the source tokens, and the highest of these. */
 type Shown = { step: number; token: Token | null; row: HeadsWeight[]; top: HeadsWeight };
 type HeadsWeight = ReturnType<typeof rowOfAllHeads>[number];
 
@@ -45,10 +35,14 @@ type Reactions = {
   goTo: (step: number) => void;
 };
 
+/** What is drawn: the run, where everything stands, and the names of the kinds of attention. */
+type Drawing = { run: Run; layout: Layout; captions: Record<Kind, string> };
+
 export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }: Reactions) {
   const { encoder, decoder } = run.attention;
   const captions = captionsOf(run);
   const layout = layoutOf(run, captions, frame);
+  const drawing = { run, layout, captions };
   const { width, height } = layout;
   const name = t("overview.picture", { encoder: encoder.layers, decoder: decoder.layers, heads: encoder.heads });
   const box = { viewBox: `0 0 ${width} ${height}`, width, height };
@@ -60,10 +54,8 @@ export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }
     paid: svg("path", { class: "paid" }),
     back: returnPath(layout),
   };
-  const chips = {
-    source: tokenChips("source", run, layout, follow),
-    target: tokenChips("target", run, layout, follow),
-  };
+  const chipsOf = (side: Side) => tokenChips(side, run, layout, follow);
+  const chips = { source: chipsOf("source"), target: chipsOf("target") };
   for (const [at, chip] of chips.target.entries()) onPress(chip, () => goTo(at));
   const output = drawOutput(layout, run);
   picture.append(
@@ -71,7 +63,7 @@ export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }
     marks.lane,
     ...connections(layout, run),
     marks.back,
-    ...SIDES.flatMap((side) => drawColumn(STACK_OF[side], run, layout, captions, chips[side], unfold)),
+    ...SIDES.flatMap((side) => drawColumn(STACK_OF[side], drawing, chips[side], unfold)),
     marks.paid,
     control({ what: "memory" }, layout.memory, run, t("overview.memory_short"), layout.type, layout.name),
     output.element,
@@ -81,7 +73,6 @@ export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }
   return {
     element: h("div", { class: "overview" }, paintedMaps(layout, run), picture),
     layout,
-    /** Marks, candidates and words of a step; `token` is followed. */
     draw(step: number, token: Token | null) {
       const row = rowOfAllHeads(run, "cross", step);
       const shown = { step, token, row, top: token?.side === "source" ? row[token.at] : strongest(row) };
@@ -90,7 +81,6 @@ export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }
       nameCells(chips, layout, run, shown);
       output.draw(step);
     },
-    /** Go to where the visitor was, and mark it; null for nowhere. */
     show: (place: Place | null) => showPlace(picture, place),
     travel: (step: number) => travel(picture, layout, run, step),
   };
@@ -130,7 +120,6 @@ function showPlace(picture: Element, place: Place | null) {
 
 // ---- what stays ----
 
-/** All heads on one canvas, painted once a run and theme. */
 function paintedMaps(layout: Layout, run: Run) {
   const { canvas } = paintedCanvas(layout.width, layout.height, (context) => {
     for (const { kind, layer, heads } of sublayersOf(layout))
@@ -142,25 +131,16 @@ function paintedMaps(layout: Layout, run: Run) {
 }
 
 const grown = ({ x, y, width, height }: Box, by: number) => ({
-  x: x - by,
-  y: y - by,
-  width: width + 2 * by,
-  height: height + 2 * by,
+  ...{ x: x - by, y: y - by },
+  ...{ width: width + 2 * by, height: height + 2 * by },
 });
 
-const setBox = (element: Element, box: Box) => {
-  for (const [name, value] of Object.entries(box)) element.setAttribute(name, String(value));
-};
-
 const rect = (x: number, y: number, width: number, height: number) => `M${x} ${y}h${width}v${height}h${-width}z`;
-
 const middleOf = ({ x, y, width, height }: Box) => ({ x: x + width / 2, y: y + height / 2 + 1 });
 
-/** Words at a place, of a size in px. */
 const label = ({ x, y }: { x: number; y: number }, size: number, words = "", name = "name middle") =>
   svg("text", { x, y, class: name, style: `font-size: ${size}px` }, words);
 
-/** A part of the picture that is pressed. */
 function pressed(box: Box, rx: number, act: () => void, attributes: Attributes) {
   const element = svg("g", { role: "button", tabindex: 0, ...attributes }, svg("rect", { ...box, rx }));
   onPress(element, act);
@@ -186,14 +166,8 @@ function onPress(element: SVGElement, act: () => void) {
   });
 }
 
-function drawColumn(
-  stack: Stack,
-  run: Run,
-  layout: Layout,
-  captions: Record<Kind, string>,
-  chips: SVGElement[],
-  unfold: (stack: Stack, from: number, to: number) => void,
-) {
+function drawColumn(stack: Stack, drawing: Drawing, chips: SVGElement[], unfold: Reactions["unfold"]) {
+  const { run, layout } = drawing;
   const { type } = layout;
   const { title, input, layers, folds } = layout[stack];
   const isBare = !run.model.positions || findChange({ do: "positions", stack, how: "removed" }, run.changes);
@@ -202,7 +176,7 @@ function drawColumn(
     label(title, 14 * type, t(`overview.${stack}`), "stack-name"),
     svg("g", { role: "group", "aria-label": t(`overview.tokens.${stack}`) }, chips),
     control({ what: "positions", stack }, input, run, name, type, layout.name),
-    ...layers.map((layer) => drawLayer(stack, layer, run, captions, layout)),
+    ...layers.map((layer) => drawLayer(stack, layer, drawing)),
     ...folds.map((fold) => foldButton(stack, fold, () => unfold(stack, fold.from, fold.to), type)),
   ];
 }
@@ -217,14 +191,8 @@ function tokenChips(side: Side, run: Run, layout: Layout, follow: (token: Token 
   });
 }
 
-/** @param sizes `name`: px of a name */
-function drawLayer(
-  stack: Stack,
-  { layer, box, label: side, attention, feedForward }: Layer,
-  run: Run,
-  captions: Record<Kind, string>,
-  { type, name: px }: { type: number; name: number },
-) {
+function drawLayer(stack: Stack, drawn: Layer, { run, layout: { type, name: px }, captions }: Drawing) {
+  const { layer, box, label: side, attention, feedForward } = drawn;
   const number = control({ what: "layer", stack, layer }, side, run, String(layer + 1), type, 14 * type);
   const sublayers = attention.flatMap((each) => {
     const { kind, heads, caption } = each;
@@ -305,7 +273,6 @@ function nameCells(chips: Record<Side, SVGElement[]>, layout: Layout, run: Run, 
   }
 }
 
-/** How much a step attends to each source token: a bar under each, or in the cells of a strip. */
 function paidBars({ encoder }: Layout, row: HeadsWeight[]) {
   const { boxes, isStrip } = encoder.tokens;
   const bars = boxes.map(({ x, y, width, height }, at) => {
@@ -390,12 +357,9 @@ function wordOut({ word, type }: Layout["output"], run: Run) {
 
 // ---- what a step and a token change ----
 
-function drawMarks(
-  marks: ReturnType<typeof rowMarks> & Record<"lane" | "ring" | "paid" | "back", SVGElement>,
-  layout: Layout,
-  run: Run,
-  { step, token, row, top }: Shown,
-) {
+type Marks = ReturnType<typeof rowMarks> & Record<"lane" | "ring" | "paid" | "back", SVGElement>;
+
+function drawMarks(marks: Marks, layout: Layout, run: Run, { step, token, row, top }: Shown) {
   marks.draw(run, step, token);
   marks.paid.setAttribute("d", paidBars(layout, row));
   const followed = token ?? { side: "target" as Side, at: step };
@@ -403,7 +367,7 @@ function drawMarks(
   marks.lane.setAttribute("d", lanePath(layout, followed, tokensOf(run, followed.side).length));
   const box = headBox(layout, "cross", top.layer, top.head);
   marks.ring.setAttribute("visibility", box && top.weight > 0 ? "visible" : "hidden");
-  if (box) setBox(marks.ring, grown(box, 2));
+  for (const [name, px] of Object.entries(box ? grown(box, 2) : {})) marks.ring.setAttribute(name, String(px));
   marks.back.setAttribute("visibility", step + 1 < run.steps.length ? "visible" : "hidden");
 }
 
@@ -426,12 +390,10 @@ const sublayersOf = ({ encoder, decoder }: Layout) =>
     layers.flatMap(({ layer, attention }) => attention.map((each) => ({ layer, ...each }))),
   );
 
-/** Where a head stands, or what its layer is folded into. */
 const headBox = (layout: Layout, kind: Kind, layer: number, head: number) =>
   sublayersOf(layout).find((each) => each.kind === kind && each.layer === layer)?.heads[head] ??
   layout[kind === "encoder" ? "encoder" : "decoder"].folds.find(({ from, to }) => from <= layer && layer <= to)?.box;
 
-/** One path for each sublayer and mark, over all of its heads. */
 function rowMarks(layout: Layout) {
   const all = sublayersOf(layout).map(({ kind, heads }) => {
     const path = (name: string) => svg("path", { class: name, "data-kind": kind });
@@ -468,7 +430,6 @@ function rowMarks(layout: Layout) {
   };
 }
 
-/** A token's way down its stack's stream. @param count of its side */
 function lanePath(layout: Layout, { side, at }: Token, count: number) {
   const { tokens, input, stream } = layout[STACK_OF[side]];
   const chip = tokens.boxes[at];

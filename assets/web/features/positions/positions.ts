@@ -2,22 +2,18 @@
 
 import type { Encoding } from "#schema";
 import { opening } from "../../api/schema.ts";
-
 import type { Child, Run, Stack, View } from "../../api/types.ts";
-import type { Plot } from "../../charts/plotly.ts";
-import { drawPlot, markPlot, pageColours, resizePlot, themedFigure } from "../../charts/plotly.ts";
+import { drawPlot, markPlot, type Plot, pageColours, resizePlot, themedFigure } from "../../charts/plotly.ts";
 import { findChange } from "../../state/changes.ts";
 import { formatNumber, joinSentences, t } from "../../state/i18n.ts";
 import { askAboutRun, askOnce } from "../../state/server-cache.ts";
 import { decodeFloats, state, subscribe, update } from "../../state/state.ts";
-import { h, namedChoice, setChildren } from "../../ui/dom.ts";
+import { h, namedChoice, onThemeChange, setChildren } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { formulas } from "../../ui/formula.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { changeDetector, onResize, option } from "../../ui/parts.ts";
-import { onThemeChange } from "../../ui/theme.ts";
 
-/** `cosines`: (length, length). */
 type DecodedEncoding = Encoding & Pick<typeof view, "sinusoid"> & { values: Float32Array; cosines: Float32Array };
 
 const SIZES = [16, 32, 64, 128, 256, 512];
@@ -122,7 +118,6 @@ function layOut(element: Element, { controls, figures, say, sumSay, none, formul
   element.replaceChildren(say, h("div", { class: "columns" }, columns), sum);
 }
 
-/** @param own the model's width */
 function offerWidths({ controls }: Parts, own: number) {
   const widths = [...new Set([own, view.d_model, ...SIZES])].sort((a, b) => a - b);
   controls.width.replaceChildren(...widths.map((width) => option(view.d_model)([width, String(width)])));
@@ -178,8 +173,7 @@ async function fetchEncoding(parts: Parts) {
   parts.asked += 1;
   const { asked } = parts;
   const { length, d_model, sinusoid } = view;
-  const question = { length, d_model, sinusoid };
-  const answer = await askOnce("positional_encoding", question);
+  const answer = await askOnce("positional_encoding", { length, d_model, sinusoid });
   if (asked !== parts.asked) return; // a later request is on its way
   const { z } = (answer.heatmap as any).data[0];
   encoding = { ...answer, sinusoid, values: decodeFloats(z.bdata), cosines: decodeFloats(answer.similarity) };
@@ -203,10 +197,8 @@ async function drawMap(parts: Parts) {
 async function drawCrosshair({ controls, figures, formula, waveHeading, alikeHeading, say }: Parts) {
   if (!encoding) return;
   const { length: count, d_model: width, sinusoid, values, cosines, wavelengths } = encoding;
-  view.position = Math.min(
-    view.position,
-    (view.isPositionChosen ? count : Math.min(count, state.run.source.length)) - 1,
-  );
+  const offered = view.isPositionChosen ? count : Math.min(count, state.run.source.length);
+  view.position = Math.min(view.position, offered - 1);
   view.dimension = Math.min(view.dimension, width - 1);
   const { position, dimension } = view;
   controls.position.show(count - 1);
@@ -214,7 +206,8 @@ async function drawCrosshair({ controls, figures, formula, waveHeading, alikeHea
   const wave = Array.from({ length: count }, (_, p) => values[p * width + dimension]);
   const alike = Array.from(cosines.subarray(position * count, (position + 1) * count));
   const wavelength = wavelengths[dimension];
-  const name = isSine(dimension, width, sinusoid) ? "sin" : "cos";
+  const isSine = sinusoid === "halves" ? dimension < width / 2 : dimension % 2 === 0;
+  const name = isSine ? "sin" : "cos";
   const places = {
     position,
     dimension,
@@ -240,9 +233,6 @@ async function drawCrosshair({ controls, figures, formula, waveHeading, alikeHea
   await drawCurve(figures.wave, encoding.curve, "curve", wave, { x, y });
   await drawCurve(figures.alike, encoding.similar, "similar", alike);
 }
-
-const isSine = (dimension: number, width: number, sinusoid: typeof view.sinusoid) =>
-  sinusoid === "halves" ? dimension < width / 2 : dimension % 2 === 0;
 
 /** Values at positions, with a line at the chosen one; on a smooth `line`, dots. */
 const drawCurve = (element: Plot, figure: Record<string, unknown>, name: string, y: number[], line = {}) =>
@@ -285,6 +275,5 @@ function sumText() {
   const { run, stack } = state;
   const changed = findChange({ do: "positions", stack }, run.changes);
   if (changed) return `positions.changed.${changed.how}`;
-  if (run.model.positions) return `positions.sum.${stack}`;
-  return stack === "encoder" ? "positions.bare.encoder" : "positions.bare.decoder";
+  return run.model.positions ? `positions.sum.${stack}` : `positions.bare.${stack}`;
 }

@@ -2,6 +2,7 @@
 
 import { isOwn, isReal, models } from "../../api/models.ts";
 import type { Example, OwnModel } from "../../api/types.ts";
+import { shortened } from "../../charts/map-parts.ts";
 import { t } from "../../state/i18n.ts";
 import { state, subscribe } from "../../state/state.ts";
 import { h, setChildren } from "../../ui/dom.ts";
@@ -11,14 +12,6 @@ import { askExample, askSurprise, plainText } from "./requests.ts";
 const PANEL = "all-examples";
 const MAX_LENGTH = 40; // letters of a sentence on a button; its title has all of them
 
-function shortened(sentence: string) {
-  const letters = [...sentence];
-  if (letters.length <= MAX_LENGTH) return sentence;
-  const start = letters.slice(0, MAX_LENGTH - 1).join("");
-  return `${start.trimEnd()}…`;
-}
-
-/** Examples of the run's model in one line; behind "more" all of them, a surprise and the words that it knows. */
 export function exampleBar() {
   const list = h("div", { class: "word-list" });
   const title = [h("h2", {}, t("words.title")), h("button", { class: "pill" }, t("close"))];
@@ -49,7 +42,6 @@ export function exampleBar() {
   return [element, all, dialog];
 }
 
-/** Whether a few examples have every word that the model knows. */
 function hasAllWords(examples: Example[], words: OwnModel["words"]) {
   const shown = new Set(examples.flatMap(({ sentence }) => plainText(sentence).split(" ")));
   return Object.values(words as Record<string, [string, string][]>)
@@ -60,7 +52,7 @@ function hasAllWords(examples: Example[], words: OwnModel["words"]) {
 function exampleButton(example: Example) {
   const { name, sentence } = example;
   const title = name ? t("examples.example", { name: t(`example.${name}`), sentence }) : sentence;
-  return button(null, shortened(sentence), () => askExample(example), { title, "data-sentence": sentence });
+  return button(null, shortened(sentence, MAX_LENGTH), () => askExample(example), { title, "data-sentence": sentence });
 }
 
 function wordLists(checkpoint: string) {

@@ -18,7 +18,6 @@ const SHORT: Record<string, string> = {
 };
 const OTHERS = ["error.too_many_pieces", "error.too_long", "error.empty", "error.nothing", "error.invisible"];
 
-/** Whether an error is that the model cannot read the sentence. */
 export const isRefusal = (error: Message | null) =>
   error !== null && (error.key in SHORT || OTHERS.includes(error.key));
 
@@ -81,7 +80,6 @@ function reason(error: Message) {
   return formatMessage(key ? { ...error, key } : error);
 }
 
-/** Open Train on a sentence. @param pairs to learn beside it */
 function teach(sentence: string, pairs: [string, string][]) {
   document.dispatchEvent(new CustomEvent("teach:wanted", { detail: [sentence, pairs] }));
   update({ tab: "train" });

@@ -35,24 +35,22 @@ let showPlace: ((complained?: void | Promise<void>) => Promise<void>) | null = n
 
 const REACTIONS: Record<string, (detail: any) => void> = {
   "translate:wanted": askSentence,
-  "changes:wanted": askChanges,
-  "run:wanted": askRun,
+  "changes:wanted": () => ask({ sentence: state.run.sentence, ...pending, changes: changes() }),
+  "run:wanted": ({ run, place }) =>
+    withModel(run.checkpoint, () => ask({ ...run, or_example: true }, { fillsBox: true, place })),
   "checkpoint:wanted": (checkpoint) => withModel(checkpoint, () => chooseCheckpoint(checkpoint)),
   "place:wanted": openPlace,
 };
 
-/** The example that a run is of, if it was chosen as one. */
 export const exampleOf = (run: Run) => (last.example?.sentence === run.sentence ? last.example : null);
 
 /** The model that was asked, where it could not read the sentence and another one answered. */
 export const askedModel = (run: Run) =>
   answer.asked && answer.asked !== run.checkpoint && answer.run === tokenRun(run) ? answer.asked : null;
 
-/** A word as a model reads it. */
 export const plainText = (text: string) =>
   text.toLowerCase().normalize("NFD").replaceAll("\u0308", "").replaceAll("ß", "ss");
 
-/** Answers go to this run bar from now on. */
 export function serveRequests(mounted: Bar, signal: AbortSignal) {
   bar = mounted;
   for (const [name, react] of Object.entries(REACTIONS))
@@ -98,14 +96,6 @@ export const askSurprise = () => ask({}, { isSurprise: true, fillsBox: true });
 export function askSentence(sentence: string) {
   const own = sentence === state.run.sentence ? { changes: changes() } : {};
   ask({ sentence: sentence ?? "", or_other_model: true, ...own });
-}
-
-function askChanges() {
-  ask({ sentence: state.run.sentence, ...pending, changes: changes() });
-}
-
-function askRun({ run, place }: { run: RunRequest; place: Partial<State> }) {
-  withModel(run.checkpoint, () => ask({ ...run, or_example: true }, { fillsBox: true, place }));
 }
 
 /** Ask about a model, when the server has it. Until then, and where it cannot be had, the page keeps its run. */

@@ -2,23 +2,21 @@
 
 import { firstRun, isReal, modelName } from "../../api/models.ts";
 import type { Change, Message, Places, Run, View } from "../../api/types.ts";
-import { hereButton } from "../../charts/overview-mini.ts";
+import { hereButton } from "../../charts/overview-place.ts";
 import { isPresenting, updateAddressBar } from "../../state/address.ts";
 import { attendsAhead, hasNoEffect, requestChanges, undoChange } from "../../state/changes.ts";
 import { openRun } from "../../state/experiments.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
-import { argmax, attentionRow, state, subscribe, update } from "../../state/state.ts";
+import { argmax, attentionRow, canShowWords, state, subscribe, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { describeChange } from "../../ui/describe.ts";
-import { chip, h, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
+import { chip, h, namedChoice, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { fold, isFolded, stopPresenting } from "../../ui/frame.ts";
 import { button, changeDetector, link, onResize } from "../../ui/parts.ts";
-
 import { exampleBar } from "./examples.ts";
 import { isRefusal, refusalNotice } from "./refusal.ts";
 import { askedModel, askSentence, begin, exampleOf, plainText, serveRequests } from "./requests.ts";
 import { stepControls } from "./steps.ts";
-import { tokenUnit } from "./token-unit.ts";
 
 type Parts = ReturnType<typeof build>;
 
@@ -37,12 +35,8 @@ export function mount({ element, signal }: View) {
     askSentence(box.value);
     fold(true);
   };
-  const ask = h(
-    "form",
-    { id: "ask", onsubmit: translate },
-    h("div", { id: "sentence" }, box),
-    h("button", { id: "translate" }, t("sentence.translate")),
-  );
+  const send = h("button", { id: "translate" }, t("sentence.translate"));
+  const ask = h("form", { id: "ask", onsubmit: translate }, h("div", { id: "sentence" }, box), send);
   const special = ["S", "E"].map((token) => h("span", {}, t(`legend.${token}`)));
   parts.legend.append(...special, parts.padding);
   const tokens = h("p", {}, parts.source, h("span", { class: "arrow" }, "→"), " ", parts.target);
@@ -110,7 +104,6 @@ function showNote({ note, legend, isRefused }: Parts) {
   legend.hidden = !note.hidden;
 }
 
-/** How the request queue stands; null for no wait. */
 function drawQueue({ queue }: Parts, news: { waiting: number; full?: boolean } | null) {
   queue.hidden = !news;
   queue.textContent = news && (news.full ? t("queue.full") : t("queue.waiting", { waiting: news.waiting }));
@@ -150,7 +143,6 @@ function draw(parts: Parts) {
   parts.unit.draw();
 }
 
-/** A source word says its weight once it is pointed at. */
 function nameToken({ source, weights }: Parts, { target }: Event) {
   if (!(target instanceof HTMLElement)) return;
   const key = [...source.children].indexOf(target);
@@ -172,7 +164,6 @@ function stickToRun(run: HTMLElement) {
   style.setProperty("--run-line", `${card.offsetHeight - run.offsetTop + STUCK_GAP}px`);
 }
 
-/** The line of the run shrinks to show the whole of it, or scrolls to the step. */
 function fitTokens(target: HTMLElement) {
   const line = target.parentElement;
   const now = target.children[state.step];
@@ -185,12 +176,13 @@ function fitTokens(target: HTMLElement) {
   scrollToMiddle(line, now);
 }
 
-/** The parts that stay while the visitor steps through a run. */
 function drawRun(parts: Parts) {
   const { source, target, note, padding, changed, compare } = parts;
   const { run, baseline } = state;
   padding.hidden = !run.source.includes("P");
-  setChildren(source, ...run.source.map((token, i) => [sourceChip(token, run.typed[i]), " "]));
+  const typed = (token: string, i: number) =>
+    Object.assign(chip("span", token, "source"), { textContent: run.typed[i] });
+  setChildren(source, ...run.source.map((token, i) => [typed(token, i), " "]));
   const output = run.output.map((token, step) => {
     const { probability } = run.steps[step];
     const title = t("run.chip", { step: step + 1, share: formatPercent(probability) });
@@ -202,13 +194,6 @@ function drawRun(parts: Parts) {
   showNote(parts);
   const nothing = h("p", { class: "hint" }, t("changed.nothing"));
   replaceKeepingFocus(changed, baseline ? changeList(run, baseline, compare) : [nothing]);
-}
-
-/** A word as it was typed; its title says what the model reads. */
-function sourceChip(token: string, typed: string) {
-  const shown = chip("span", token, "source");
-  shown.textContent = typed;
-  return shown;
 }
 
 function changeList(run: Run, baseline: Run, compare: HTMLElement) {
@@ -230,7 +215,6 @@ function changeItem(change: Change) {
   return h("li", {}, undo);
 }
 
-/** Notes on a sentence: what an example shows, how mochte differs from möchte, and what the model has learned. */
 function describeRun(run: Run) {
   const notes: (string | Node)[][] = [];
   const add = (key: string, places: Places = {}) => notes.push(nodes(key, places));
@@ -259,11 +243,27 @@ function describeRun(run: Run) {
   return joinSentences(...notes);
 }
 
-/** The contents of the folded line. */
 function frameControls() {
   const named = (title: string) => ({ title, "aria-label": title });
   const open = { id: "unfold", ...named(t("frame.unfold")), "aria-expanded": !isFolded };
   const unfold = button("round", "☰", () => fold(!isFolded), open);
   const leave = button("round", "✕", stopPresenting, { id: "leave", ...named(t("present.leave")) });
   return h("span", { class: "frame-controls" }, hereButton(), unfold, leave);
+}
+
+const UNITS = ["pieces", "words"] as const;
+
+export function tokenUnit() {
+  const choice = namedChoice(t("unit"), UNITS, "unit", (unit) => update({ inWords: unit === "words" }));
+  const about = h("small", {});
+  const element = h("div", { class: "unit", id: "unit", hidden: true }, choice.element, about);
+  return {
+    element,
+    draw() {
+      const { run, inWords } = state;
+      element.hidden = !run.words;
+      choice.set(inWords ? "words" : "pieces");
+      about.textContent = t(!inWords ? "unit.pieces.about" : canShowWords() ? "unit.words.about" : "unit.elsewhere");
+    },
+  };
 }

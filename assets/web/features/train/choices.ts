@@ -18,7 +18,6 @@ export const { limits, defaults, sentences } = opening.train as any;
 export const CORPORA = ["toy", "classroom", "own"];
 const SESSION_KEY = "attention-bitte-train";
 
-/** The visitor's choices: one of the corpora, and of each the sentence to watch and the settings. */
 export const chosen = {
   corpus: "toy",
   name: "",
@@ -38,10 +37,10 @@ export const question = () =>
   }) as unknown as RequestOf<"plan">;
 
 /** The sentence to watch: one that is to be learned has to have its translation first. */
-const watched = () => {
+function watched() {
   const sentence = chosen.watch[chosen.corpus].trim();
   return chosen.corpus === "own" && sentence === untranslated().trim() ? "" : sentence;
-};
+}
 export const settings = () => chosen.settings[chosen.corpus];
 
 export function presets(): Record<string, Partial<Settings>> {
@@ -52,10 +51,8 @@ export function presets(): Record<string, Partial<Settings>> {
   return { shipped, paper: { model: defaults.paper, training: { ...settings().training, learning_rate } } };
 }
 
-/** Whether the server has not answered yet about what is chosen now. */
 export const isStale = () => planned.question !== JSON.stringify(question());
 
-/** Why it cannot be started: the server's reasons, and rows that the visitor has not decided about. */
 export function problems(): Problem[] {
   const found: Problem[] = [];
   const add = (field: string, key: string, values: object) =>
@@ -68,27 +65,20 @@ export function problems(): Problem[] {
 
 export const messageOf = (name: string) => problems().find(({ field }) => field === name)?.message;
 
-/** The defaults, and over them what a reload finds and still exists. Returns whether that was not done before. */
+/** The defaults, and over them what a reload finds. Returns whether that was not done before. */
 export function restoreChoices() {
   if (chosen.settings.toy) return false;
   const { toy, classroom, own } = defaults;
-  Object.assign(chosen, overlay({ ...chosen, settings: { toy, classroom, own } }, readSession(SESSION_KEY)));
-  if (!CORPORA.includes(chosen.corpus)) chosen.corpus = "toy";
+  Object.assign(chosen, { settings: structuredClone({ toy, classroom, own }) }, readSession(SESSION_KEY));
   const [navigation] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
   if (navigation?.type !== "reload") chosen.corpus = corpusOfPage();
   saveOnLeave(SESSION_KEY, () => chosen);
   return true;
 }
 
-/** The corpus of the model that the address names, or that is shown. */
 function corpusOfPage() {
   const asked = new URLSearchParams(location.search).get("checkpoint");
   const checkpoint = (asked && checkpointFromAddress(asked)) || state.run?.checkpoint;
   const { corpus } = (models()[checkpoint] ?? {}) as Partial<OwnModel>;
   return CORPORA.find((name) => name === (corpus ?? checkpoint)) ?? "toy";
 }
-
-const overlay = (usual: any, found: any): any => {
-  if (usual === null || typeof usual !== "object") return typeof found === typeof usual ? found : usual;
-  return Object.fromEntries(Object.entries(usual).map(([name, value]) => [name, overlay(value, found?.[name])]));
-};

@@ -11,7 +11,6 @@ import { settingRow, share } from "./settings.ts";
 
 const MANY_WORDS = 24; // a larger vocabulary is set closer
 
-/** `touched()` is called when the visitor works on the pairs. */
 export function dataCard(changed: () => void, touched: () => void, signal: AbortSignal) {
   const title = h("h2");
   const about = h("p", { class: "lead" });

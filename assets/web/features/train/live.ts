@@ -68,7 +68,6 @@ function drawCurves(loss: Chart, accuracy: Chart, label: string) {
   accuracy.draw({ steps, yaxis, curves: curves(2, wholePercent, "%{y:.1%}"), label });
 }
 
-/** One column of the measurements as curves, each with its last value. */
 function curves(column: number, format: (value: number) => string, hover: string) {
   const curve = (key: string, points: Point[], style: { colour: string; dash?: string }) => {
     const name = t(`train.curve.${key}`);

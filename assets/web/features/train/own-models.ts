@@ -39,7 +39,6 @@ export function ownModelList(signal: AbortSignal) {
   return element;
 }
 
-/** Send the file of a model to the server. Returns what was wrong with it. */
 async function uploadModel(file: File) {
   try {
     const headers = { Session: sessionId() }; // proxies log addresses

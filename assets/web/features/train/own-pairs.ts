@@ -21,7 +21,6 @@ const SIDES = ["source", "target"] as Side[];
 const SESSION_KEY = "attention-bitte-pairs";
 const emptyRow = () => ["", ""];
 
-/** The table's rows, and the server's findings about them. */
 const own = {
   rows: [emptyRow(), emptyRow(), emptyRow()],
   file: null as PairFile | null, // while the table is what a file held
@@ -41,12 +40,8 @@ export const unsettledPairs = () => (own.agreed ? 0 : own.refused.length + own.b
 
 /** The sentence that a model is to learn and that has no translation yet; "" for none. */
 export const untranslated = () => (own.rows.some(isUntranslated) ? own.taught : "");
-
-/** Whether a row is of the sentence that a model is to learn. */
 const isTaught = ([source]: string[]) => own.taught !== "" && source === own.taught;
-
 const isUntranslated = (row: string[]) => isTaught(row) && !row[1].trim();
-
 const isFilled = (row: string[]) => row.some((text) => text.trim());
 
 /** After a reload the table is the visitor's own: a file has to be opened again to be read otherwise. */
@@ -153,7 +148,6 @@ function markFindings({ lesson, found, body }: ReturnType<typeof editorParts>, a
 
 // ---- the table ----
 
-/** How many pairs there are without the row that waits to be filled. */
 const pairCount = () => own.rows.length - 1;
 
 function shownRows() {
@@ -176,7 +170,6 @@ function tableRow(i: number) {
   return h("tr", { "data-row": i }, rowHeading(formatNumber(i + 1)), cells, h("td", {}, remove));
 }
 
-/** Enter and the arrows move to another row; what is pasted from a spreadsheet fills several cells. */
 function reactToTable(body: HTMLTableSectionElement, edited: () => void, draw: () => void) {
   const placeOf = (event: Event) => {
     const { row, column } = (event.target as HTMLElement).dataset;
@@ -303,7 +296,6 @@ async function ask(file: PairFile | null) {
   return true;
 }
 
-/** @param agree to go on without the rows that cannot be used */
 function describeFindings(agree: () => void) {
   const { file, fault, pairs, agreed } = own;
   const refused = [...own.refused, ...own.bad];

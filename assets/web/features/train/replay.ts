@@ -1,35 +1,25 @@
 // The replay of a training: one map at every snapshot, with a slider over them. No step of it asks the server.
 
-import {
-  isTraining,
-  measurementAt,
-  type Point,
-  type Snapshot,
-  type SnapshotRun,
-  training,
-} from "../../api/training-stream.ts";
+import type { Point, Snapshot, SnapshotRun } from "../../api/training-stream.ts";
+import { isTraining, measurementAt, training } from "../../api/training-stream.ts";
 import type { Kind } from "../../api/types.ts";
-import { cellOf, cellTips, describeRow, heatmap, heatmapHeight, mapHeading } from "../../charts/attention-map.ts";
-import { headGrid } from "../../charts/head-grid.ts";
+import type { DrawnMap } from "../../charts/attention-map.ts";
+import {
+  cellOf,
+  cellTips,
+  describeRow,
+  heatmap,
+  heatmapHeight,
+  mapHeading,
+  zoomControl,
+} from "../../charts/attention-map.ts";
+import { headGrid } from "../../charts/head-grids.ts";
 import { sparkline, topLoss } from "../../charts/line-chart.ts";
-import type { DrawnMap } from "../../charts/map-parts.ts";
-import { zoomControl } from "../../charts/map-zoom.ts";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { argmax, attentionRow, KINDS, SIDES } from "../../state/state.ts";
-import {
-  chip,
-  h,
-  icon,
-  isSpecial,
-  namedChoice,
-  numberedOptions,
-  replaceKeepingFocus,
-  scrollBox,
-  segmented,
-  word,
-} from "../../ui/dom.ts";
+import { chip, h, icon, isSpecial, namedChoice, scrollBox, word } from "../../ui/dom.ts";
 import { pictureFrame, savable } from "../../ui/export.ts";
-import { button, changeDetector, closest, link, onResize, option, setContent } from "../../ui/parts.ts";
+import { button, changeDetector, closest, headPicker, link, onResize, option, setContent } from "../../ui/parts.ts";
 
 type Parts = ReturnType<typeof build>;
 
@@ -39,7 +29,6 @@ const EVEN_SHARE = 0.2; // of the slider, which all snapshots have alike: what h
 const MAX_STEP_LABELS = 6;
 const WORDS = ["free", "forced"] as const;
 
-/** The visitor's position in the replay, also when the view is built again. */
 const view = {
   of: null as Snapshot[] | null, // the snapshots of the training that it belongs to
   at: null as number | null, // the step of one of them; null for the newest
@@ -61,14 +50,12 @@ function newest() {
 }
 const current = () => (view.at === null ? newest() : training.snapshots.findIndex(({ step }) => step === view.at));
 const words = () => (training.snapshots[0]?.forced ? view.words : "free");
-
 const runOf = (snapshot: Snapshot): SnapshotRun => snapshot[words()] ?? snapshot.free;
 const firstRun = () => runOf(training.snapshots[0]);
 const lastRun = () => runOf(training.snapshots[training.snapshots.length - 1]);
 
 /** Whether a row stands for the same word in every snapshot, so that its weights can be compared over time. */
 const rowsAreComparable = () => view.kind === "encoder" || words() === "forced";
-
 const rowOf = (query: number, run: SnapshotRun) => attentionRow(view.kind, view.layer, view.head, query, run);
 
 /** How much the largest weight of each row has grown; where rows are not comparable, how large it is. */
@@ -93,7 +80,6 @@ function contentRows(run: SnapshotRun) {
   return lengths.map((length) => length > 0 && length >= mean);
 }
 
-/** The model's own decoding of the sentence: the underline of a word is its probability. */
 export function translationChips({ output, probabilities }: { output: string[]; probabilities: number[] }) {
   const most = (training.reference?.split(" ").length ?? 0) + EXTRA_WORDS; // an untrained model goes on and on
   const shown = output.length > most + 1 ? output.slice(0, most) : output;
@@ -105,7 +91,6 @@ export function translationChips({ output, probabilities }: { output: string[]; 
   return [...chips, h("span", { class: "and-more" }, t("replay.words_more", { rest: output.length - most }))];
 }
 
-/** The head with the row that has changed most. */
 function mostChangedHead() {
   const { layers, heads } = lastRun().attention[view.kind];
   const most = Array.from({ length: layers * heads }, (_, i) =>
@@ -210,10 +195,8 @@ function buildPlayer(signal: AbortSignal) {
   return { slider, steps, losses, weights, story, playButton, follow, bar, at, output };
 }
 
-/** @param place on the slider */
 const nearestSnapshot = (place: number) => argmax(places().map((each) => -Math.abs(each - place)));
 
-/** How much the maps of two snapshots differ: the mean difference of a weight. */
 function difference(a: Snapshot, b: Snapshot) {
   const [one, other] = [a.forced ?? a.free, b.forced ?? b.free];
   let sum = 0;
@@ -245,7 +228,6 @@ function places() {
   return spacing;
 }
 
-/** Where a step is on the slider, also between two snapshots. */
 function placeOfStep(step: number) {
   const { snapshots } = training;
   const next = snapshots.findIndex((each) => each.step >= step);
@@ -261,7 +243,6 @@ function overSlider(points: Point[]) {
   return points.filter(([step]) => step <= last).map(([step, ...values]) => [placeOfStep(step), ...values]);
 }
 
-/** Some steps under the slider, each where it is on it. */
 function stepLabels() {
   const gap = 1 / MAX_STEP_LABELS;
   let free = 0;
@@ -295,7 +276,7 @@ function onSliderKey(event: KeyboardEvent) {
 function buildMap(drawn: () => DrawnMap | null, signal: AbortSignal) {
   const kind = namedChoice(t("attention.which"), KINDS, "kind", (kind) => choose({ kind, query: null }));
   const whose = namedChoice(t("replay.words"), WORDS, "replay.words", (words) => change({ words, query: null }));
-  const layers = h("span", { class: "pickers" });
+  const layers = headPicker({ names: ["layer"], of: view, choose });
   const large = h("div", { class: "large" });
   const place = scrollBox(large);
   const tip = cellTips(large, drawn, signal);
@@ -309,7 +290,7 @@ function buildMap(drawn: () => DrawnMap | null, signal: AbortSignal) {
   const meaning = h("p", { class: "hint meaning" });
   const box = h("div", { class: "map" }, heading, zoom.element, place, tip);
   const map = savable(box, large, () => fileName(`head-${view.head + 1}`));
-  const controls = h("div", { class: "controls" }, kind.element, whose.element, layers);
+  const controls = h("div", { class: "controls" }, kind.element, whose.element, layers.element);
   const thumbnails = pictureFrame(grid.element, () => fileName("heads"), [gridHeading, grid.element, most]);
   const element = [
     h("div", { class: "columns" }, map, h("div", {}, controls, thumbnails)),
@@ -388,19 +369,15 @@ function drawOutput({ player: { output }, renew }: Parts, { source, free }: Snap
   output.style.minHeight = `${output.clientHeight}px`; // never less than before: what stands below does not move
 }
 
-function drawChoices({ map, renew }: Parts, { attention, output }: SnapshotRun) {
+function drawChoices({ map }: Parts, { attention, output }: SnapshotRun) {
   const { kind, whose, layers, rows, meaning, most } = map;
-  const { layers: count, queries } = attention[view.kind];
+  const { queries } = attention[view.kind];
   const isEncoder = view.kind === "encoder";
   const isComparable = rowsAreComparable();
   kind.set(view.kind);
   whose.element.hidden = !training.snapshots[0].forced;
   whose.set(words());
-  renew("layers", [count, view.layer], () => {
-    const choice = segmented(t("layer"), numberedOptions(count), (value) => choose({ layer: Number(value) }));
-    choice.set(view.layer);
-    replaceKeepingFocus(layers, [h("span", {}, t("layer")), choice.element]);
-  });
+  layers.draw(attention[view.kind]);
   meaning.textContent = t(`replay.about.${isEncoder ? "encoder" : words()}`);
   most.textContent = t(isComparable ? "replay.most" : "replay.hardest");
   const usual = t(isComparable ? "replay.row_most" : "replay.row_hardest");
@@ -409,7 +386,6 @@ function drawChoices({ map, renew }: Parts, { attention, output }: SnapshotRun) 
   rows.value = String(view.query ?? "");
 }
 
-/** The largest weight of the marked row in every snapshot, where rows are comparable: the replay in one line. */
 function drawStory({ player: { weights, story } }: Parts, snapshot: Snapshot, query: number) {
   const { snapshots } = training;
   for (const each of [weights.element, story]) each.style.visibility = rowsAreComparable() ? "visible" : "hidden";
@@ -463,7 +439,6 @@ function tallestMap(parts: Parts, width: number) {
   return parts.mapHeight;
 }
 
-/** How the weight that is described has changed since the first snapshot. */
 function changeSinceFirst(query: number, run: SnapshotRun) {
   if (!rowsAreComparable() || firstRun() === run) return [];
   const weights = rowOf(query, run);

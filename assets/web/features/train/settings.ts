@@ -55,7 +55,6 @@ const GROUPS: Group[] = [
   },
 ];
 
-/** Settings that a schedule has no use for. */
 const isUnused = (name: string, schedule: Value) => name === (schedule === "warmup" ? "learning_rate" : "warmup_steps");
 
 export function trainSettings(changed: () => void) {
@@ -80,11 +79,9 @@ export function trainSettings(changed: () => void) {
   };
 }
 
-function settingGroup(
-  { name, part, fields, more }: Group,
-  head: Element | null,
-  change: (field: string, value: Value) => void,
-) {
+type Change = (field: string, value: Value) => void;
+
+function settingGroup({ name, part, fields, more }: Group, head: Element | null, change: Change) {
   const rowsOf = (list: Record<string, Field>) =>
     Object.entries(list).map(([field, make]) => settingRow(field, make, (value) => change(field, value)));
   const [shown, folded] = [rowsOf(fields), rowsOf(more)];
@@ -115,14 +112,8 @@ export function settingRow(name: string, make: Field, change: (value: any) => vo
   const problem = h("p", { class: "problem", id: `${id}-problem`, hidden: true });
   const title = h(input ? "label" : "span", { class: "name", for: input && id }, label);
   const about = h("p", { class: "about", id: `${id}-about` }, t(`train.set.${name}.about`));
-  const element = h(
-    "div",
-    { class: "setting", title: about.textContent, "data-field": name },
-    title,
-    control.element,
-    about,
-    problem,
-  );
+  const attributes = { class: "setting", title: about.textContent, "data-field": name };
+  const element = h("div", attributes, title, control.element, about, problem);
   return {
     name,
     element,
@@ -150,7 +141,6 @@ export function textBox(maxlength: number): Field {
   };
 }
 
-/** A share from 0 to a largest one. */
 export function share(max: number): Field {
   return (ids, _, change) => slider({ max, ids, change });
 }
@@ -175,7 +165,6 @@ function stepper(numbers: number[]): Field {
   };
 }
 
-/** One of a few values, each by its name. */
 function choice(choices: Record<string, Value>): Field {
   const names = Object.keys(choices);
   const nameOf = (value: Value) => names.find((name) => choices[name] === value);

@@ -13,10 +13,8 @@ const ESTIMATE_FROM = { steps: 3, ms: 500 }; // before that the time that is lef
 /** Which training it shows, and when that was first seen to run. */
 const clock = { points: training.points, since: 0 };
 
-/** Whether there is nothing left to stop. */
 const isOver = () => ["measuring", "developing"].includes(training.phase);
 
-/** `begin()` is called for Start. */
 export function startBar(begin: () => void) {
   const onStop = ({ detail }: MouseEvent) => {
     if (detail <= 1 && !isOver()) stopTraining(); // the second click of two was meant for Start

@@ -6,9 +6,8 @@ import { isTraining, onTrainingChange, restoreTraining, startTraining, training 
 import type { View } from "../../api/types.ts";
 import { t } from "../../state/i18n.ts";
 import { state, subscribe } from "../../state/state.ts";
-import { h, namedChoice } from "../../ui/dom.ts";
+import { h, isStill, namedChoice } from "../../ui/dom.ts";
 import { changeDetector, isOpen, onSight } from "../../ui/parts.ts";
-import { isStill } from "../../ui/theme.ts";
 import { CORPORA, chosen, isStale, limits, planned, problems, question, restoreChoices, sentences } from "./choices.ts";
 import { dataCard } from "./data.ts";
 import { liveCard } from "./live.ts";
@@ -23,10 +22,8 @@ const MAX_QUESTIONS = 3; // about what was changed a moment before Start
 const RETRY_MS = 4000;
 
 type Front = "data" | "replay";
-/** The first view of the large column. */
 let first: Front = "data";
 
-/** Once: what was chosen and trained before a reload. */
 function restore() {
   if (restoreChoices() && restoreTraining()) first = "replay";
 }
@@ -108,25 +105,19 @@ export function mount({ element, signal }: View) {
     realNote.hidden = !state.run.model.pieces;
   });
   onTrainingChange(drawTraining, signal);
-  addEventListener("beforeunload", warnOfLoss, { signal });
+  const warnOfLoss = (event: Event) => isTraining() && training.phase !== "developing" && event.preventDefault();
+  addEventListener("beforeunload", warnOfLoss, { signal }); // a training ends with the page
   document.addEventListener("train:taught", learnTaught, { signal });
   draw();
   drawTraining();
 }
 
-/** Scroll to a training that begins. @param whole the columns */
 function showTraining(whole: Element, live: Element) {
   const isBeside = getComputedStyle(whole).display === "grid"; // else the columns stand below each other
   const behavior = isStill() ? "auto" : "smooth";
   (isBeside ? whole : live).scrollIntoView({ block: "start", behavior });
 }
 
-/** A training ends with the page. */
-function warnOfLoss(event: Event) {
-  if (isTraining() && training.phase !== "developing") event.preventDefault();
-}
-
-/** Asks the server for a plan of what is chosen while the tab is open, and again until it answers. */
 function planner(element: HTMLElement, draw: () => void, signal: AbortSignal) {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const askIn = (pause: number) => {
@@ -146,7 +137,7 @@ function planner(element: HTMLElement, draw: () => void, signal: AbortSignal) {
     if (!isAnswered) askIn(RETRY_MS);
     draw();
   }
-  onSight(element, ask, signal);
+  onSight([element], ask, signal);
   signal.addEventListener("abort", () => clearTimeout(timer));
   return { ask, askSoon: () => askIn(PAUSE_MS) };
 }

@@ -1,15 +1,15 @@
 // Any piece of a long vocabulary, found by typing: its rank, its probability and its logit at a step.
 
 import type { FoundCandidate } from "#schema";
-
 import { schema } from "../../api/schema.ts";
+import { forceButton } from "../../charts/outputs.ts";
 import { formatNumber, formatPercent, t } from "../../state/i18n.ts";
 import { askAboutRun } from "../../state/server-cache.ts";
 import { state } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { h, scrollBox, word } from "../../ui/dom.ts";
 import { fixed } from "../../ui/numbers.ts";
-import { button, cells, changeDetector, table } from "../../ui/parts.ts";
+import { cells, changeDetector, table } from "../../ui/parts.ts";
 
 const PAUSE_MS = 200; // in typing, before the server is asked
 
@@ -47,7 +47,6 @@ export function pieceSearch(force: (token: string, step: number) => void, signal
   });
   return {
     element,
-    /** @param now the step of the run's pieces */
     draw(now: number) {
       const run = tokenRun(state.run);
       element.hidden = !run.words;
@@ -65,9 +64,7 @@ function searchBox() {
 
 function resultTable(found: FoundCandidate[], force: (token: string) => void) {
   const rows = found.map(({ token, rank, probability, logit }) => {
-    const name = word(token, "target");
-    const attributes = { title: t("translate.force"), "aria-label": t("translate.force_word", { word: token }) };
-    const chosen = logit === null ? name : button(null, name, () => force(token), attributes);
+    const chosen = logit === null ? word(token, "target") : forceButton(token, () => force(token));
     const text = logit === null ? "−∞" : fixed(logit, 2);
     return h("tr", {}, cells([chosen, formatNumber(rank), formatPercent(probability), text]));
   });

@@ -3,30 +3,19 @@
 import { models } from "../../api/models.ts";
 import type { Child, Step, View } from "../../api/types.ts";
 import { paddingMasked } from "../../charts/attention-map.ts";
-import { candidate, MAX_CANDIDATES } from "../../charts/candidates.ts";
 import { areMany, orderKeys } from "../../charts/key-order.ts";
+import { candidate, MAX_CANDIDATES } from "../../charts/outputs.ts";
 import { findChange, isAblated, replaceChange } from "../../state/changes.ts";
 import { formatPercent, hasText, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { explainLikelihood } from "../../ui/describe.ts";
-import {
-  type Attributes,
-  h,
-  numberedOptions,
-  replaceKeepingFocus,
-  scrollBox,
-  scrollToMiddle,
-  segmented,
-  word,
-} from "../../ui/dom.ts";
+import { type Attributes, h, replaceKeepingFocus, scrollBox, scrollToMiddle, segmented, word } from "../../ui/dom.ts";
 import { pictureFrame, savable } from "../../ui/export.ts";
-import { button, changeDetector, link } from "../../ui/parts.ts";
-
+import { button, changeDetector, headPicker, link } from "../../ui/parts.ts";
 import { pieceSearch } from "./piece-search.ts";
 
 type Parts = ReturnType<typeof build>;
-/** The cross-attention shown: a layer, and the head or the mean of all (`name`), with its weights. */
 type Shown = { layer: number; name: string; isMean: boolean; weights: number[] };
 
 const MAX_OF_PIECES = 10;
@@ -39,7 +28,7 @@ export function mount({ element, signal }: View) {
   const { say, cards, heading, bars, more, pickers, ablated, explained, candidates, loop, limits } = parts;
   const file = (what: string) => () => `step-${state.step + 1}-${what}`;
   const frame = pictureFrame(bars, file("looks"), scrollBox(bars));
-  const steps = [h("h2", {}, t("translate.output")), cards, heading, frame, more, pickers, ablated, explained];
+  const steps = [h("h2", {}, t("translate.output")), cards, heading, frame, more, pickers.element, ablated, explained];
   const next = [h("h2", {}, t("translate.candidates")), pieces, candidates, search.element, loop, limits];
   const columns = [
     h("section", { class: "card said" }, steps),
@@ -60,7 +49,7 @@ const build = (signal: AbortSignal) => ({
   bars: h("ol", { class: "bars" }),
   more: link("", () => {}, { hidden: true }),
   areAllShown: false, // of many source words
-  pickers: h("div", { class: "pickers" }),
+  pickers: headPicker({ hasMean: true }),
   ablated: h("p", { class: "hint", hidden: true }, t("ablation.shown")),
   explained: h("p", { class: "hint" }),
   pieces: h("div", { class: "controls", hidden: true }),
@@ -70,9 +59,7 @@ const build = (signal: AbortSignal) => ({
   search: pieceSearch(forceWord, signal),
   loop: h("p", { class: "hint" }),
   limits: h("p", { class: "hint" }),
-  hasNewShape: changeDetector(),
   hasNewRun: changeDetector(),
-  setPickers: (_layer: number) => {},
 });
 
 function draw(parts: Parts) {
@@ -80,8 +67,7 @@ function draw(parts: Parts) {
   const { cross } = run.attention;
   const layer = Math.min(state.layer, cross.layers - 1);
   const isMean = averaged && cross.heads > 1;
-  if (parts.hasNewShape(cross.layers, cross.heads)) buildPickers(parts);
-  parts.setPickers(layer);
+  parts.pickers.draw(cross);
   if (parts.hasNewRun(run)) drawRun(parts);
   for (const [i, card] of [...parts.cards.children].entries()) {
     card.className = i > step ? "future" : i === step ? "now" : "";
@@ -97,21 +83,6 @@ function draw(parts: Parts) {
   parts.say.replaceChildren(...describeStep(shown));
 }
 
-function buildPickers(parts: Parts) {
-  const { layers, heads } = state.run.attention.cross;
-  const layer = segmented(t("layer"), numberedOptions(layers), (value) => update({ layer: Number(value) }));
-  const head = segmented(t("head"), [["mean", t("mean")], ...numberedOptions(heads)], (value) =>
-    update(value === "mean" ? { averaged: true } : { averaged: false, head: Number(value) }),
-  );
-  const pair = (name: string, control: Child) => h("span", { class: "pair" }, name, control);
-  parts.pickers.replaceChildren(pair(t("layer"), layer.element), pair(t("head"), head.element));
-  parts.setPickers = (shown) => {
-    layer.set(shown);
-    head.set(state.averaged ? "mean" : state.head);
-  };
-}
-
-/** The parts that stay while the visitor steps through a run. */
 function drawRun({ cards, explained, loop, limits }: Parts) {
   const { run } = state;
   const { layers, heads } = run.attention.cross;
@@ -134,7 +105,6 @@ function stepCard({ token, probability }: Step, step: number) {
   return h("li", {}, opener);
 }
 
-/** A bar a source word: of many the strongest and the one that a head alone attends to most, then the rest as one. */
 function drawBars({ bars, more, areAllShown }: Parts, { layer, isMean, weights }: Shown) {
   const { run, step, gold } = state;
   const { cross } = run.attention;
@@ -173,7 +143,6 @@ function drawBars({ bars, more, areAllShown }: Parts, { layer, isMean, weights }
 const barItem = (attributes: Attributes, text: string, share: number, name: Child) =>
   h("li", attributes, h("span", { class: "bar" }, h("small", {}, text), h("i", { style: `--share: ${share}` })), name);
 
-/** The head of a layer with the highest weight at this step, and on which key. */
 function strongestHead(layer: number) {
   const { heads } = state.run.attention.cross;
   const rows = Array.from({ length: heads }, (_, head) => attentionRow("cross", layer, head, state.step));
@@ -212,7 +181,6 @@ function forceWord(token: string, step: number) {
   replaceChange({ do: "force_word", step }, isLikeliest ? null : { do: "force_word", step, word: token });
 }
 
-/** The last words of a long output: the whole of it stands above. */
 const prefix = (words: string[]) => (areMany(words) ? ["…", ...words.slice(-MAX_READ)] : words).join(" ");
 
 function describeStep(shown: Shown) {

@@ -10,7 +10,6 @@ import { h, namedChoice, replaceKeepingFocus } from "../../ui/dom.ts";
 import { button, changeDetector, link, select, toggle } from "../../ui/parts.ts";
 import { headControls } from "./heads.ts";
 
-/** A group of controls; `draw` after every change. */
 type Group = { name: string; body: Element; draw: () => void };
 
 const STACKS: Record<Stack, string[]> = { encoder: ["self", "ffn"], decoder: ["self", "cross", "ffn"] };
@@ -41,7 +40,6 @@ export function changeControls() {
   };
 }
 
-/** A group that is drawn again as a whole. */
 function drawnGroup(name: string, children: () => Child[]): Group {
   const body = h("div");
   return { name, body, draw: () => replaceKeepingFocus(body, children()) };

@@ -3,14 +3,14 @@
 import type { Sweep } from "#schema";
 import { type HeadStream, streamHeads } from "../../api/head-stream.ts";
 import type { AttentionMaps, Change, Kind, Run } from "../../api/types.ts";
+import { gridCells } from "../../charts/head-grids.ts";
 import { contrastClass } from "../../charts/map-parts.ts";
-import { gridCells } from "../../charts/score-grid.ts";
 import { changes, findChange, isAblated, replaceChange, requestChanges, toggleChange } from "../../state/changes.ts";
 import { formatPercents, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askOnce } from "../../state/server-cache.ts";
 import { argmax, baselineRun, KINDS, state } from "../../state/state.ts";
 import { h, namedChoice, replaceKeepingFocus, scrollBox, setChildren, word } from "../../ui/dom.ts";
-import { headProgress } from "../../ui/head-progress.ts";
+import { headProgress } from "../../ui/duration.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { button } from "../../ui/parts.ts";
 
@@ -25,7 +25,6 @@ const MIN_PROBABILITY = 0.01; // of which a loss can be seen
 const MODES = ["ablate", "only"] as const;
 const SAMPLES = ["sentence", "held_out"] as const;
 
-/** The visitor's choices, also when the view is built again. */
 const chosen = {
   mode: "ablate" as (typeof MODES)[number], // what a click does: ablate a head, or all others of its layer
   sample: "sentence" as (typeof SAMPLES)[number], // what a sweep is made on
@@ -129,7 +128,6 @@ function layerButton(kind: Kind, layer: number, heads: number) {
   return button("axis", t("layer_n", { layer: layer + 1 }), () => toggleLayer(kind, layer, heads), attributes);
 }
 
-/** The loss or gain of probability that has the strongest colour. */
 const scaleOf = ({ drop }: AnySweep, kind: Kind) =>
   Math.max(MIN_SCALE, ...drop[kind].flat().map((each) => Math.abs(each ?? 0)));
 
@@ -150,7 +148,6 @@ function headButton({ sweep: result }: Parts, kind: Kind, layer: number, head: n
   });
 }
 
-/** The changes but for those of the heads of a layer. */
 const changesElsewhere = (kind: Kind, layer: number) =>
   changes().filter(
     (each) => !((each.do === "ablate" || each.do === "isolate") && each.kind === kind && each.layer === layer),

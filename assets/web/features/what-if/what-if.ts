@@ -5,16 +5,16 @@ import { models } from "../../api/models.ts";
 import type { Change, Child, DrawnRun, Run, View } from "../../api/types.ts";
 import {
   cellTips,
+  type DrawnMap,
   heatmap,
   largestCell,
   mapDifference,
   mapHeading,
   reveal,
   strongestKey,
+  zoomControl,
   zoomToRead,
 } from "../../charts/attention-map.ts";
-import type { DrawnMap } from "../../charts/map-parts.ts";
-import { zoomControl } from "../../charts/map-zoom.ts";
 import { changes, editMask, findChange, isAblated, requestChanges } from "../../state/changes.ts";
 import { openRun } from "../../state/experiments.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
@@ -50,7 +50,6 @@ const MAX_SHARE = 0.3; // of the screen that a map is high, so that the result b
 const MAPS = ["original", "modified", "difference"] as const;
 const MIN_SCALE = 0.02; // the largest change that bars are drawn to, where all are smaller
 
-/** The kind of experiment that a change is. */
 const EXPERIMENTS: Partial<Record<Change["do"], string>> = {
   ablate: "head",
   isolate: "head",
@@ -84,7 +83,6 @@ export function mount(view: View) {
   onResize(element, () => state.run && draw(parts), signal);
 }
 
-/** Which map is shown: without changes there is one. */
 const shownMap = () => (state.baseline ? session.map : "modified");
 
 function build({ element, signal }: View, redraw: () => void) {
@@ -110,14 +108,9 @@ function build({ element, signal }: View, redraw: () => void) {
   const pickers = h("div", { class: "controls" }, kind.element, picker.element, zoom.element);
   const map = [choice.element, heading, column, ablated, most, pickers, h("p", { class: "hint" }, t("whatif.cells"))];
   const card = (...children: Child[]) => h("section", { class: "card" }, children);
-  element.replaceChildren(
-    h(
-      "div",
-      { class: "columns whatif" },
-      h("div", {}, card(starters), card(controls.element)),
-      h("div", { class: "result" }, say, card(h("h2", {}, t("whatif.steps")), steps), card(map)),
-    ),
-  );
+  const tried = h("div", {}, card(starters), card(controls.element));
+  const result = h("div", { class: "result" }, say, card(h("h2", {}, t("whatif.steps")), steps), card(map));
+  element.replaceChildren(h("div", { class: "columns whatif" }, tried, result));
   const parts = {
     ...{ element, say, steps, starters, kind, picker, zoom, heading, most, choice, place, column, ablated, controls },
     isNew: changeDetector(),
@@ -169,7 +162,6 @@ function draw(parts: Parts) {
   if (parts.hasNewMap(run, baseline, kind, layer, head, width, zoom, session.map)) revealMost(parts);
 }
 
-/** Scroll to the cell of this head that has changed most; without changes, to the step's strongest. */
 function revealMost({ map, difference }: Parts) {
   const { kind, step } = state;
   const query = difference ? largestCell(difference, kind, state).query : kind === "encoder" ? 0 : step;
@@ -199,7 +191,6 @@ function largestChange(difference: DrawnRun, changes: Change[]) {
   return Math.abs(most.value) < VISIBLE ? null : { ...most, isOfMask: masked.length > 0 };
 }
 
-/** Where the largest change is, with a way there from another map, and the scale of this one. */
 function describeMost({ largest, difference }: Parts) {
   if (!largest || !difference) return [t("whatif.same_maps")];
   const { heads, difference: strongest = [] } = difference.attention[state.kind];
@@ -234,7 +225,6 @@ function drawMap(parts: Parts, width: number) {
   parts.map = map;
 }
 
-/** What a run outputs; of a long text the beginning and the end. */
 function output({ output }: Run) {
   const shown = output.length > MAX_SAID ? [...output.slice(0, MAX_SAID - 6), "…", ...output.slice(-5)] : output;
   return word(shown.join(" "), "target");
@@ -257,7 +247,6 @@ function describeChanges() {
   return joinSentences(same, experimentLink(EXPERIMENTS[run.changes[0].do] ?? ""));
 }
 
-/** Both outputs at every step, and what the modified run gives the original word; what is as it was is folded. */
 function stepTable(run: Run, baseline: Run) {
   const isModified = run !== baseline;
   const length = Math.max(run.steps.length, baseline.steps.length);
@@ -290,7 +279,6 @@ function foldedRow(count: number) {
   return h("tr", { class: "folded" }, h("td", { colspan: 4 }, link(text, unfold, { "aria-expanded": "false" })));
 }
 
-/** @param change of the original word's probability */
 function stepRow(run: Run, baseline: Run, i: number, change: number | null, scale: number) {
   const output = ({ output, steps }: Run) =>
     steps[i] ? [word(output[i], "target"), " ", h("small", {}, formatPercent(steps[i].probability))] : "–";
@@ -306,7 +294,6 @@ function stepRow(run: Run, baseline: Run, i: number, change: number | null, scal
   return h("tr", { onclick, ...attributes }, heading, cells([output(baseline), ...modified]));
 }
 
-/** By how much a probability has changed: a bar from the middle, the largest change its scale, and the points. */
 function shiftBar(change: number, scale: number, hasSameInput: boolean) {
   const points = `${change >= VISIBLE ? "+" : ""}${fixed(100 * change, 1)}`;
   const bar = h("i", { class: change < 0 ? "less" : "more", style: `--share: ${Math.abs(change) / scale}` });
@@ -315,7 +302,6 @@ function shiftBar(change: number, scale: number, hasSameInput: boolean) {
   return h("span", { class: "shift", title: hasSameInput ? null : t("whatif.other_input") }, axis, number);
 }
 
-/** A map in words: its title, and the cell that is largest, or that has changed most. */
 function describeMap(name: (typeof MAPS)[number], run: DrawnRun) {
   const { from, to, value } = largestCell(run, state.kind, state);
   const places = { title: t(`whatif.${name}`), from, to, value: fixed(value, 2) };

@@ -1,7 +1,7 @@
 import { isPresenting } from "../../../state/address.ts";
 import { word } from "../../../ui/dom.ts";
 import { alignmentFigure } from "../align.ts";
-import { type LessonView, orderedQuiz, type Stop } from "../stop.ts";
+import { type Choice, type LessonView, orderedQuiz, type Stop } from "../stop.ts";
 
 export const align: Stop = {
   get wide() {
@@ -18,7 +18,7 @@ export const align: Stop = {
     const step = stepOfTwoWords(view);
     const [read, output, next] = [run.decoder_input[step], run.output[step], run.output[step + 1]];
     const places = { step: step + 1, read: word(read, "target"), output: word(output, "target") };
-    const choices = [
+    const choices: Choice[] = [
       { text: read, why: "lesson.align.why.read" },
       { text: output },
       { text: next, why: "lesson.align.why.next" },

@@ -1,8 +1,7 @@
 import { formatPercent } from "../../../state/i18n.ts";
-import { argmax, attentionRow } from "../../../state/state.ts";
+import { attentionRow } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";
-import { map, queryAndKeys } from "../figures.ts";
-import { highestCrossStep, largestWordQuiz, type Stop } from "../stop.ts";
+import { highestCrossStep, largestWordQuiz, map, queryAndKeys, type Stop } from "../stop.ts";
 
 export const cross: Stop = {
   hides: true,
@@ -12,25 +11,16 @@ export const cross: Stop = {
     [1, run.model.heads, run.output.length, run.source.length],
   ],
   evidence: (view) => queryAndKeys(view, "cross", view.decoderLayer, highestCrossStep(view)),
-  draw: (view) => map(view, "cross", view.decoderLayer, view.head, highestCrossStep(view)),
+  draw: (view) => map(view, { kind: "cross", layer: view.decoderLayer, head: view.head }, highestCrossStep(view)),
   ask(view) {
     const { run, decoderLayer: layer, head } = view;
     const step = highestCrossStep(view);
-    const weights = attentionRow("cross", layer, head, step, run);
-    const right = argmax(weights);
-    const key = (i: number) => word(run.source[i], "source");
+    const values = attentionRow("cross", layer, head, step, run);
     const places = {
+      ...{ layer: layer + 1, head: head + 1, step: step + 1 },
       output: word(run.output[step], "target"),
       read: word(run.decoder_input[step], "target"),
-      layer: layer + 1,
-      head: head + 1,
-      key: key(right),
-      share: formatPercent(weights[right]),
-      step: step + 1,
     };
-    return largestWordQuiz(run.source, weights, places, (i) => ({
-      why: "lesson.cross.why",
-      places: { chosen: key(i), own: formatPercent(weights[i]) },
-    }));
+    return largestWordQuiz("cross", { words: run.source, values, format: formatPercent }, places);
   },
 };

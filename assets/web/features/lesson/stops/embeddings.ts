@@ -1,7 +1,6 @@
 import { t } from "../../../state/i18n.ts";
 import { norm, products } from "../../../ui/numbers.ts";
-import { tokenStrips } from "../figures.ts";
-import { encoderInput, rounded, type Stop, valueQuiz } from "../stop.ts";
+import { encoderInput, rounded, type Stop, tokenStrips, valueQuiz } from "../stop.ts";
 
 export const embeddings: Stop = {
   wide: true,

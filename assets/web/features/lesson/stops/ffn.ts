@@ -1,6 +1,6 @@
-import { activationFloor, activationName } from "../../../charts/sublayer-view.ts";
+import { activationFloor, activationName } from "../../../charts/sublayer-stages.ts";
 import { formatPercent, t } from "../../../state/i18n.ts";
-import { encoderHead, orderedQuiz, type Stop } from "../stop.ts";
+import { encoderHead, namedQuiz, type Stop } from "../stop.ts";
 
 export const ffn: Stop = {
   wide: true,
@@ -25,12 +25,7 @@ export const ffn: Stop = {
       share: formatPercent(firing / hidden.length),
       most: isMost ? t("lesson.ffn.most") : "",
     };
-    const choices = ["same", "one", "mixing"].map((name) => ({
-      text: t(`lesson.ffn.${name}`),
-      ...(name === "one"
-        ? {}
-        : { why: name === "same" && !isRelu ? "lesson.ffn.why.same_smooth" : `lesson.ffn.why.${name}` }),
-    }));
-    return orderedQuiz(choices, places);
+    const why = (name: string) => (name === "same" && !isRelu ? "same_smooth" : name);
+    return namedQuiz("ffn", ["same", "one", "mixing"], "one", places, why);
   },
 };

@@ -1,8 +1,7 @@
 import { isPresenting } from "../../../state/address.ts";
 import { formatPercent } from "../../../state/i18n.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";
-import { headMaps } from "../figures.ts";
-import { type Stop, valueQuiz } from "../stop.ts";
+import { headMaps, type Stop, valueQuiz } from "../stop.ts";
 
 export const heads: Stop = {
   get wide() {

@@ -1,4 +1,4 @@
-import { candidate, MAX_CANDIDATES } from "../../../charts/candidates.ts";
+import { candidate, MAX_CANDIDATES } from "../../../charts/outputs.ts";
 import { formatList, formatNumber, formatPercent, t } from "../../../state/i18n.ts";
 import { h, word } from "../../../ui/dom.ts";
 import { fixed } from "../../../ui/numbers.ts";

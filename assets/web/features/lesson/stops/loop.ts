@@ -1,8 +1,8 @@
-import { comparisonTable } from "../../../charts/comparison-table.ts";
+import { comparisonTable } from "../../../charts/outputs.ts";
 import { formatPercent, t } from "../../../state/i18n.ts";
 import { askAboutRun } from "../../../state/server-cache.ts";
 import { scrollBox, word } from "../../../ui/dom.ts";
-import { type LessonView, orderedQuiz, type Stop } from "../stop.ts";
+import { type LessonView, namedQuiz, orderedQuiz, type Stop } from "../stop.ts";
 
 export const loop: Stop = {
   hides: true,
@@ -24,19 +24,15 @@ export const loop: Stop = {
       recovers: outcome.free ? t("lesson.loop.recovers") : "",
     };
     const right = outcome.teacher ? (outcome.free ? "both" : "only_teacher") : outcome.free ? "only_free" : "neither";
-    const choices = ["both", "only_teacher", "only_free", "neither"].map((name) => ({
-      text: t(`lesson.loop.${name}`),
-      ...(name === right ? {} : { why: whyNot(name, outcome) }),
-    }));
-    return orderedQuiz(choices, places);
+    const names = ["both", "only_teacher", "only_free", "neither"];
+    return namedQuiz("loop", names, right, places, (name) => whyNot(name, outcome));
   },
 };
 
-/** Explain a wrong choice: first teacher forcing, then free running. */
 function whyNot(name: string, outcome: { teacher: boolean; free: boolean }) {
   const saysTeacher = name === "both" || name === "only_teacher";
-  if (saysTeacher !== outcome.teacher) return outcome.teacher ? "lesson.loop.why.teacher" : "lesson.loop.why.astray";
-  return outcome.free ? "lesson.loop.why.recovers" : "lesson.loop.why.free";
+  if (saysTeacher !== outcome.teacher) return outcome.teacher ? "teacher" : "astray";
+  return outcome.free ? "recovers" : "free";
 }
 
 /** Teacher forcing beside free running, after an error that free running does not recover from. */

@@ -1,6 +1,5 @@
 import { word } from "../../../ui/dom.ts";
-import { map } from "../figures.ts";
-import { type Stop, valueQuiz } from "../stop.ts";
+import { map, type Stop, valueQuiz } from "../stop.ts";
 
 export const masked: Stop = {
   colours: "decoder",
@@ -9,7 +8,7 @@ export const masked: Stop = {
     [1, run.model.heads, run.output.length, run.output.length],
   ],
   variants: ({ run }) => [run.model.start_is_padding && "start"],
-  draw: (view) => map(view, "decoder", view.decoderLayer, view.head, null),
+  draw: (view) => map(view, { kind: "decoder", layer: view.decoderLayer, head: view.head }, null),
   ask({ run }) {
     const { allowed, queries } = run.attention.decoder;
     const closed = allowed.flat().filter((open) => !open).length;

@@ -4,9 +4,7 @@ import { askOnce } from "../../../state/server-cache.ts";
 import { decodeFloats } from "../../../state/state.ts";
 import { h } from "../../../ui/dom.ts";
 import { commonDigits, sum } from "../../../ui/numbers.ts";
-import { strips, tokenStrips } from "../figures.ts";
-
-import { encoderInput, orderedQuiz, type Stop } from "../stop.ts";
+import { encoderInput, orderedQuiz, type Stop, strips, tokenStrips } from "../stop.ts";
 
 const MIN_FAR = 5; // positions, at least, to tell near from far
 
@@ -27,14 +25,14 @@ export const positions: Stop = {
       values: vectors[i],
       digits: i < 2 || digits === null ? digits : 2,
     }));
-    const explain = (i: number) => {
+    const choose = (_: string, i: number) => {
       const [a, b, result] = vectors.map((values) => values[i]);
       const shown = sum(a, b, result);
       const addend = shown.terms[1].startsWith("−") ? `(${shown.terms[1]})` : shown.terms[1];
       const line = [`${shown.terms[0]} + ${addend} = `, h("b", { class: "result" }, shown.result)];
       view.showArithmetic(t("cell.input", { n: i + 1 }), [h("p", { class: "arithmetic" }, line)]);
     };
-    return strips(view, rows, t("lesson.positions.sum"), explain);
+    return strips(view, rows, { label: t("lesson.positions.sum"), choose });
   },
   async answer(view) {
     if (!view.run.model.positions) return null;
@@ -43,19 +41,18 @@ export const positions: Stop = {
     const rows = positions.map((values, i) => ({ label: t("lesson.positions.pattern", { n: i }), values }));
     const title = t("lesson.positions.patterns");
     const shown = rows.filter((_, i) => compared.has(i)); // a short sentence may not have the last
-    return [h("h4", {}, title), strips(view, shown, title)];
+    return [h("h4", {}, title), strips(view, shown, { label: title })];
   },
   async ask({ run, places: usual }) {
     if (!run.model.positions) {
       const other = { text: t("lesson.positions.other"), why: "lesson.positions.why.other" };
       return orderedQuiz([other, { text: t("lesson.positions.same") }], usual);
     }
-    const length = Math.max(MIN_FAR, run.source.length);
-    const question = { length, d_model: run.model.d_model };
-    const { similarity } = await askOnce("positional_encoding", question);
+    const last = Math.max(MIN_FAR, run.source.length) - 1; // counted from 0, as in the formula
+    const { d_model } = run.model;
+    const { similarity } = await askOnce("positional_encoding", { length: last + 1, d_model });
     const toFirst = decodeFloats(similarity); // of position 0 to position i
-    const [near, far] = [toFirst[1], toFirst[length - 1]];
-    const last = length - 1; // counted from 0, as in the formula
+    const [near, far] = [toFirst[1], toFirst[last]];
     const isNear = near >= far; // few dimensions have few slow waves, and the fastest ones repeat
     const pattern = isNear ? "lesson.positions.nearby" : "lesson.positions.repeats";
     const places = { ...usual, near: near.toFixed(2), far: far.toFixed(2), last };
@@ -63,10 +60,8 @@ export const positions: Stop = {
       text: t("lesson.positions.pair", { a: 0, b: position }),
       ...(isRight ? {} : { why: pattern }),
     });
-    return orderedQuiz([choice(last, !isNear), choice(1, isNear)], {
-      ...places,
-      pattern: t(pattern, { ...places, d_model: run.model.d_model }),
-    });
+    const said = t(pattern, { ...places, d_model });
+    return orderedQuiz([choice(last, !isNear), choice(1, isNear)], { ...places, pattern: said });
   },
 };
 

@@ -1,8 +1,7 @@
 import { t } from "../../../state/i18n.ts";
-import { h } from "../../../ui/dom.ts";
 import { dot, fixed, norm } from "../../../ui/numbers.ts";
-import { strips } from "../figures.ts";
-import { encoderHead, type LessonView, orderedQuiz, type Stop } from "../stop.ts";
+import { hint } from "../../../ui/parts.ts";
+import { encoderHead, type LessonView, namedQuiz, type Stop, strips } from "../stop.ts";
 
 export const residual: Stop = {
   hides: true,
@@ -14,10 +13,8 @@ export const residual: Stop = {
   async evidence(view) {
     const addends = Object.entries(await streamAndChange(view));
     const rows = addends.map(([name, values]) => ({ label: t(`inside.row.${name}`), values }));
-    return [
-      strips(view, rows, t("lesson.residual.figure", view.places)),
-      h("p", { class: "hint" }, t("lesson.evidence.residual")),
-    ];
+    const label = t("lesson.residual.figure", view.places);
+    return [strips(view, rows, { label }), hint(t("lesson.evidence.residual"))];
   },
   async ask(view) {
     const { residual, output } = await streamAndChange(view);
@@ -33,15 +30,10 @@ export const residual: Stop = {
       angle: fixed(angle, 0),
     };
     const right = total < own ? "shorter" : "longer";
-    const choices = ["shorter", "longer", "together"].map((name) => ({
-      text: t(`lesson.residual.${name}`, places),
-      ...(name === right ? {} : { why: `lesson.residual.why.${name}` }),
-    }));
-    return orderedQuiz(choices, places);
+    return namedQuiz("residual", ["shorter", "longer", "together"], right, places);
   },
 };
 
-/** What is added up: the stream of the chosen word before attention, and what attention adds. */
 async function streamAndChange(view: LessonView) {
   const { data, query } = await encoderHead(view);
   return { residual: data.at("residual", query), output: data.at("output", query) };

@@ -1,9 +1,7 @@
 import { t } from "../../../state/i18n.ts";
 import { argmax } from "../../../state/state.ts";
-import { word } from "../../../ui/dom.ts";
 import { fixed } from "../../../ui/numbers.ts";
-import { queryAndKeys } from "../figures.ts";
-import { encoderHead, largestWordQuiz, type Stop } from "../stop.ts";
+import { encoderHead, largestWordQuiz, queryAndKeys, type Stop } from "../stop.ts";
 
 export const scores: Stop = {
   hides: true,
@@ -13,18 +11,11 @@ export const scores: Stop = {
   evidence: (view) => queryAndKeys(view, "encoder", view.layer, view.query),
   async ask(view) {
     const { data, head, query } = await encoderHead(view);
-    const row = data.at("scores", head, query);
-    const right = argmax(row);
-    const key = (i: number) => word(data.keys[i], "source");
-    const places = {
-      ...view.places,
-      key: key(right),
-      score: fixed(row[right], 2),
-      padding: data.allowed[query][right] ? "" : t("lesson.scores.padding"),
-    };
-    return largestWordQuiz(data.keys, row, places, (i) => ({
-      why: "lesson.scores.why",
-      places: { chosen: key(i), own: fixed(row[i], 2) },
-    }));
+    const values = data.at("scores", head, query);
+    const format = (value: number) => fixed(value, 2);
+    const right = argmax(values);
+    const padding = data.allowed[query][right] ? "" : t("lesson.scores.padding");
+    const places = { ...view.places, score: format(values[right]), padding };
+    return largestWordQuiz("scores", { words: data.keys, values, format }, places);
   },
 };

@@ -1,12 +1,12 @@
 // A stop of the lesson: what has changed since 2017, and what of it this page can switch.
 
-import { activationName } from "../../../charts/sublayer-view.ts";
+import { activationName } from "../../../charts/sublayer-stages.ts";
 import { t } from "../../../state/i18n.ts";
 import { askAboutRun } from "../../../state/server-cache.ts";
 import { state, update } from "../../../state/state.ts";
 import { h, twoFrames } from "../../../ui/dom.ts";
 import { formatTiny } from "../../../ui/numbers.ts";
-import { link, rowHeading, table } from "../../../ui/parts.ts";
+import { cells, link, rowHeading, table } from "../../../ui/parts.ts";
 import { NO_QUESTION, type Stop } from "../stop.ts";
 import { stopName } from "./recap.ts";
 
@@ -36,15 +36,10 @@ export const since: Stop = {
       activation: [t("lesson.since.unit", { activation: activationName(model) }), stopName("ffn")],
       cache: [cached ? t("lesson.since.agree", { error: formatTiny(cached.error) }) : ""],
     };
-    const rows = Object.entries(here).map(([name, [found, more]]) =>
-      h(
-        "tr",
-        {},
-        rowHeading(t(`lesson.since.${name}`)),
-        h("td", {}, t(`lesson.since.${name}.said`)),
-        h("td", {}, found, more && h("p", {}, more)),
-      ),
-    );
+    const rows = Object.entries(here).map(([name, [found, more]]) => {
+      const contents = cells([t(`lesson.since.${name}.said`), [found, more && h("p", {}, more)]]);
+      return h("tr", {}, rowHeading(t(`lesson.since.${name}`)), contents);
+    });
     return table({ class: "since" }, ["", t("lesson.since.now"), t("lesson.since.here")], rows);
   },
   ask: () => NO_QUESTION,

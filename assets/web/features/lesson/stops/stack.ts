@@ -3,8 +3,7 @@ import { formatPercent, t } from "../../../state/i18n.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";
 import { fixed, norm } from "../../../ui/numbers.ts";
-import { strips } from "../figures.ts";
-import { type LessonView, orderedQuiz, type Stop, wordInEveryLayer } from "../stop.ts";
+import { type LessonView, orderedQuiz, type Stop, strips, wordInEveryLayer } from "../stop.ts";
 
 export const stack: Stop = {
   wide: true,
@@ -23,7 +22,7 @@ export const stack: Stop = {
     const vectors = await wordInEveryLayer(view);
     const label = (layer: number) => (layer ? t("layer_n", { layer }) : t("lesson.stack.input"));
     const rows = vectors.map((values, layer) => ({ label: label(layer), values }));
-    return strips(view, rows, t("lesson.stack.figure", { word: view.run.source[view.query] }));
+    return strips(view, rows, { label: t("lesson.stack.figure", { word: view.run.source[view.query] }) });
   },
   async ask(view) {
     const { run, query } = view;
@@ -54,7 +53,6 @@ export const stack: Stop = {
   },
 };
 
-/** The word of the source that is farthest from the chosen one; null where there is no other. */
 function farthestWord({ run, query }: LessonView) {
   const others = run.source.flatMap((token, i) => (token === "P" || i === query ? [] : [i]));
   return others.length ? others[argmax(others.map((i) => Math.abs(i - query)))] : null;

@@ -1,7 +1,6 @@
 import { t } from "../../../state/i18n.ts";
 import { h } from "../../../ui/dom.ts";
-import { tokenIds } from "../figures.ts";
-import { type Stop, valueQuiz } from "../stop.ts";
+import { type Stop, tokenIds, valueQuiz } from "../stop.ts";
 
 export const tokens: Stop = {
   wide: true,

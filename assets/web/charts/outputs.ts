@@ -1,15 +1,21 @@
-// Teacher forcing beside free running, a step a row.
+// What a model outputs: the words that could come next, and teacher forcing beside free running.
 
 import type { ForcedRow, TeacherForcing } from "#schema";
+import type { Candidate } from "../api/types.ts";
 import { formatNumber, formatPercent, nodes, t } from "../state/i18n.ts";
 import { h, word } from "../ui/dom.ts";
-import { columnHeading, rowHeading } from "../ui/parts.ts";
+import { button, columnHeading, rowHeading } from "../ui/parts.ts";
 
 function comparisonHead() {
   const heading = (name: string, colspan: number) => columnHeading(t(`lesson.loop.${name}`), { colspan });
   const row = (names: string[], colspan: number) =>
     h("tr", {}, h("td"), ...names.map((name) => heading(name, colspan)));
   return h("thead", {}, row(["teacher", "free"], 2), row(["reads", "says", "reads", "says"], 1));
+}
+
+export function forceButton(token: string, choose: () => void) {
+  const attributes = { title: t("translate.force"), "aria-label": t("translate.force_word", { word: token }) };
+  return button(null, word(token, "target"), choose, attributes);
 }
 
 /** Both ways beside each other, a step a row; `isGraded` marks what is wrong and counts what is right. */
@@ -29,7 +35,6 @@ export function comparisonTable({ teacher, free, right, of, mistake: forcedAt }:
   return h("table", attributes, comparisonHead(), h("tbody", {}, rows), isGraded ? foot : null);
 }
 
-/** @param other the same step of the other way */
 function stepCells(step: ForcedRow | undefined, other: ForcedRow | null, isForced: boolean, isGraded: boolean) {
   if (!step) return [h("td"), h("td")];
   const { read, output, wanted, probability } = step;
@@ -44,4 +49,12 @@ function stepCells(step: ForcedRow | undefined, other: ForcedRow | null, isForce
     h("td", { class: other && read !== other.read ? "astray" : "", data: { read } }, word(read, "target")),
     h("td", { class: isWrong ? "wrong" : "", data: { output, probability } }, word(output, "target"), " ", notes),
   ];
+}
+
+export const MAX_CANDIDATES = 8;
+
+export function candidate({ token, probability }: Candidate, isOutput: boolean, choose?: () => void) {
+  const item = { class: isOutput ? "chosen" : "", data: { probability } };
+  const bar = [h("i", { style: `--share: ${probability}` }), h("small", {}, formatPercent(probability))];
+  return h("li", item, choose ? forceButton(token, choose) : word(token, "target"), bar);
 }

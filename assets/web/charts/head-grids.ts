@@ -1,17 +1,38 @@
-// How well every head does, as a grid of layers and heads.
+// Heads in grids: as small maps, or with how well each does.
 
 import type { Child } from "../api/types.ts";
 import { formatPercent, t } from "../state/i18n.ts";
+import { state } from "../state/state.ts";
 import { h } from "../ui/dom.ts";
-import { button } from "../ui/parts.ts";
+import { button, changeDetector } from "../ui/parts.ts";
+import { type Shown, thumbnail } from "./map-canvas.ts";
 import { contrastClass } from "./map-parts.ts";
 
-/** The cells of a grid, with the heads' numbers above them and a heading before each layer. */
-export function gridCells(
-  { layers, heads }: { layers: number; heads: number },
-  heading: (layer: number) => Child,
-  cell: (layer: number, head: number) => Child,
-): Child[] {
+/** On buttons that stay, or else the one with the focus would lose it. */
+export function headGrid(choose: (head: number) => void) {
+  const element = h("div", { class: "heads" });
+  const hasNewCount = changeDetector();
+  const isNew = changeDetector();
+  const headButton = (head: number) => {
+    const name = h("small", {}, t("head_n", { head: head + 1 }));
+    return button(null, [h("span", { class: "thumbnail" }), name], () => choose(head));
+  };
+  function draw({ run, kind, layer, head: chosen }: Shown) {
+    const { heads } = run.attention[kind];
+    if (hasNewCount(heads)) element.replaceChildren(...Array.from({ length: heads }, (_, head) => headButton(head)));
+    const areNew = isNew(run, kind, layer, state.gold);
+    for (const [head, each] of [...element.children].entries()) {
+      if (areNew) each.firstElementChild?.replaceChildren(thumbnail(kind, layer, head, run));
+      each.ariaPressed = String(head === chosen);
+    }
+  }
+  return { element, draw };
+}
+
+type Cell = (layer: number, head: number) => Child;
+type Counts = { layers: number; heads: number };
+
+export function gridCells({ layers, heads }: Counts, heading: (layer: number) => Child, cell: Cell): Child[] {
   const every = Array.from({ length: heads }, (_, head) => head);
   const rows = Array.from({ length: layers }, (_, i) => [heading(i), every.map((head) => cell(i, head))]);
   return [axis(t("head")), every.map((head) => axis(head + 1)), rows];
