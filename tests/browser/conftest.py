@@ -31,6 +31,7 @@ TRAINED = 300_000  # ms: a training leaves the processor to the other tests, and
 expect.set_options(timeout=PATIENCE)
 LAPTOP: Any = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
 PHONE: Any = {"width": 390, "height": 844}
+ROOM: Any = {"width": 1280, "height": 720}  # the smallest that a projector has
 OPENED = "?tab=translate"  # all else is as usual
 BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
 SENTENCES = {"toy": BIER, "classroom": FLAGSHIP}

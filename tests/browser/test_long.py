@@ -15,9 +15,9 @@ from transformer.storage.portable import PortableModel, save_portable
 from ..networks import network
 from . import made_up
 from .catalogue import matching, t
-from .conftest import PHONE, Visit, in_menu, move, place, until
+from .conftest import PHONE, ROOM, Visit, in_menu, move, place, until
 from .test_accessible import broken_rules
-from .test_places import ROOM, SMALLEST
+from .test_places import SMALLEST
 
 WORDS = 33
 LAYERS, HEADS = 2, 4

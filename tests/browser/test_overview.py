@@ -9,9 +9,8 @@ from playwright.sync_api import Page, expect
 
 from . import made_up
 from .catalogue import t
-from .conftest import FRAMES, Visit, move, place, translate, until
+from .conftest import FRAMES, ROOM, Visit, move, place, translate, until
 from .test_accessible import broken_rules
-from .test_places import ROOM
 
 
 def name_of(key: str, tab: str, **values: int) -> str:

@@ -9,10 +9,9 @@ from playwright.sync_api import Locator, Page, Route, expect
 from transformer.mistakes import MISTAKES
 
 from .catalogue import matching, t
-from .conftest import BIER, FRAMES, LAPTOP, PHONE, Visit, move, place, until
+from .conftest import BIER, FRAMES, LAPTOP, PHONE, ROOM, Visit, move, place, until
 
 CLASS_STOPS = (1, 6, 9, 13)  # whose figures differ most
-ROOM: Any = {"width": 1280, "height": 720}
 COLA = "ein cola"
 PLACES = ("tab", "stop", "part", "exercise")
 
