@@ -217,7 +217,9 @@ def test_every_tab_shows_the_modified_run(shared: Visit) -> None:
     shared.tab("inside")
     shared.draw_stages()
     expect(page.locator("#stage-scores .formula")).to_contain_text("τ=2")
-    expect(page.locator("#stage-ffn_residual")).to_contain_text(t("inside.ffn_residual_dropped.about", word="i"))
+    expect(page.locator("#stage-ffn_residual")).to_contain_text(
+        t("inside.ffn_residual_dropped.about", word="i", layer=2)
+    )
     for name, index, text in (
         ("score", 0, "÷ √8 ÷ 2 ="),
         ("residual", 0, t("cell.residual.dropped")),
