@@ -46,6 +46,7 @@ def test_a_refusal_keeps_what_was_typed_and_leads_on(visit: Visit) -> None:
     unread = "Der Hund möchte xylophon spielen"
     visit.ask(unread)
     expect(message).to_contain_text(t("refusal.unknown", unknown="“xylophon”"))  # without a few of 600 words
+    expect(page.locator("#nearest b")).not_to_have_text(BIER)  # of the sentence before
     nearest = page.locator("#nearest b").inner_text()
     page.locator("#nearest").click()
     expect(box).to_have_value(nearest)

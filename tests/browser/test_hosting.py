@@ -1,7 +1,6 @@
 """A public server: replicas behind a load balancer, restarts, health, logs, hostile requests, tools, load."""
 
 import asyncio
-import http.client
 import itertools
 import json
 import re
@@ -22,7 +21,7 @@ from ..benchmarks.load import Record, hear
 from ..visitors import Connection, Question, Visitor, ask, right, sentences, train
 from ..web.loop import in_a_loop
 from .catalogue import t
-from .conftest import BIER, ROOT, Server, Visit, get, post, visiting
+from .conftest import BIER, Server, Visit, get, post, visiting
 from .proxy import Proxy
 from .wire import act, action
 
@@ -119,19 +118,9 @@ def test_language_models_have_every_action_as_a_tool(replicas: Replicas, url: st
     tools = {each["name"]: each for each in mcp(proxy, "tools/list")["tools"]}
     assert tools.keys() == {action.__name__ for action in ACTIONS}
     assert all(each["description"] and each["inputSchema"]["properties"] for each in tools.values())
-    for name in ("translate", "beam_search"):
-        failed, answer = tool(proxy, name, sentence=BIER)
-        assert not failed, name
-        assert "i want a beer ." in answer
-    refused: list[tuple[str, dict[str, Any], str]] = [
-        ("translate", {"sentence": SECRET}, "does not know"),
-        ("attention", {"sentence": BIER, "kind": "cross", "layer": 6, "head": 0}, "from 0 to 5"),
-        (SECRET, {"sentence": BIER}, "tool"),
-    ]
-    for name, arguments, reason in refused:
-        failed, answer = tool(proxy, name, **arguments)
-        assert failed, name
-        assert reason in answer
+    for sentence, failed, said in ((BIER, False, "i want a beer ."), (SECRET, True, "does not know")):
+        assert tool(proxy, "translate", sentence=sentence)[0] == failed
+        assert said in tool(proxy, "translate", sentence=sentence)[1]
     off = post(url, "gradio_api/mcp/", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     assert off.status_code in (404, 405)
 
@@ -171,24 +160,6 @@ def test_the_log_has_no_word_of_a_visitor(replicas: Replicas) -> None:
     for part in (SECRET, SECRET.lower(), SECRET[:8], SECRET[-8:], "127.0.0.1:5", "Traceback", BIER):
         assert part not in log
     assert get(f"{server.url}health").json()["status"] == "ok"
-
-
-def test_files_that_the_page_does_not_serve_stay_unreachable(url: str) -> None:
-    """Bodies, forms and addresses of Gradio: tests/web/server/test_guard.py."""
-    files = ["app.py", "/etc/passwd", "/proc/self/environ", f"{ROOT}/app.py", "https://a.example/"]
-    dots = ("", "/", "../" * 12, "..%2f" * 12, "%2e%2e/" * 12, "....//" * 12)
-    paths = [f"{up}{file}" for file in files for up in dots]
-    host, port = url.removeprefix("http://").strip("/").split(":")
-    for route in ("", "gradio_api/file=", "static/", "dist/", "models/", "assets/"):
-        for path in paths:
-            plain = http.client.HTTPConnection(host, int(port), timeout=60)  # which sends dots as they are
-            plain.request("GET", f"/{route}{path}")
-            answer = plain.getresponse()
-            body = answer.read()
-            plain.close()
-            assert answer.status in (301, 307, 400, 403, 404, 405), path
-            assert b"root:" not in body, path
-            assert b"GRADIO_SERVER_PORT" not in body, path
 
 
 # Load
