@@ -72,10 +72,3 @@ def test_a_plan_shows_both_vocabularies_and_a_pair_as_ids() -> None:
     assert pair["target"] == ["i", "want", "a", "beer", ".", "E"]
     for side, ids in (("source", "source_ids"), ("target", "decoder_input_ids"), ("target", "target_ids")):
         assert [words[side][i] for i in pair[ids]] == pair[ids.removesuffix("_ids")]
-
-
-def test_a_plan_of_nothing_is_all_problems() -> None:
-    for asked in ({}, question("own") | {"pairs": []}):
-        sent = ask(train.plan, asked)
-        assert sent["problems"]
-        assert (sent["example"], sent["vocabularies"]) == (None, None)
