@@ -21,7 +21,7 @@ from ..benchmarks.load import Record, hear
 from ..visitors import Connection, Question, Visitor, ask, right, sentences, train
 from ..web.loop import in_a_loop
 from .catalogue import t
-from .conftest import BIER, Server, Visit, get, post, visiting
+from .conftest import BIER, Server, Visit, post, visiting
 from .proxy import Proxy
 from .wire import act, action
 
@@ -132,17 +132,11 @@ def test_the_log_has_no_word_of_a_visitor(replicas: Replicas) -> None:
     visitor = Visitor(0, (SECRET,))
     visitor.session = visitor.sentence = SECRET
     asked = [ask() for ask in visitor.others().values()]
-    values = [SECRET, [SECRET], {SECRET: SECRET}, None, 5, f"{SECRET}\n{SECRET}", "\ud800" + SECRET]
-    for name in ("translate", "what_if", SECRET, "predict"):
-        for data in values + [[value] for value in values]:
-            event = {"data": data, "session_hash": SECRET, "event_data": {"sentence": data}, "fn_index": 3}
-            asked.append(Question("", action(name), json.dumps(event).encode(), headers=JSON))
-    for path in ("{}", "models/own-{}", "gradio_api/file={}", "?sentence={}", "health?{}"):
-        asked.append(Question("", path.format(SECRET)))
+    bodies = [SECRET, [SECRET], {SECRET: SECRET}, "\ud800" + SECRET, dict.fromkeys(FIELDS, SECRET)]
+    for path in (*(f"api/{name}" for name in QUESTIONS), action("translate"), action(SECRET)):
+        asked += [Question("", path, json.dumps(body).encode()) for body in (*bodies, {"data": [SECRET]})]
+    asked += [Question("", path.format(SECRET)) for path in ("{}", "models/own-{}", "?sentence={}", "health?{}")]
     asked.append(Question("", "models", SECRET.encode() * 9, headers={"Session": SECRET}))
-    for name in QUESTIONS:
-        bodies = [*values, dict.fromkeys(FIELDS, SECRET)]
-        asked += [Question("", f"api/{name}", json.dumps(body).encode(), headers=JSON) for body in bodies]
     headers = {"X-Forwarded-For": SECRET, "Cookie": f"a={SECRET}"}
     with httpx.Client(base_url=server.url, headers=headers, timeout=60, trust_env=False) as client:
         for each in asked:
@@ -151,15 +145,13 @@ def test_the_log_has_no_word_of_a_visitor(replicas: Replicas) -> None:
     with socket.create_connection(("127.0.0.1", server.port)) as plain:  # what is not HTTP
         plain.sendall(f"{SECRET} {SECRET}\r\n\r\n".encode())
         plain.recv(1000)
-    mcp(server.url, "tools/call", name=SECRET, arguments={SECRET: SECRET})
 
     lines = replicas.lines()
     assert [line for line in lines if not line.keys() <= LOGGED] == []  # none of them is of a fault
     assert len(lines) > begun + 30  # calls that nobody reads compute nothing, and have no line
     log = replicas.log().replace(server.url.rstrip("/"), "")
-    for part in (SECRET, SECRET.lower(), SECRET[:8], SECRET[-8:], "127.0.0.1:5", "Traceback", BIER):
+    for part in (SECRET, SECRET.lower(), "127.0.0.1:5", "Traceback", BIER):
         assert part not in log
-    assert get(f"{server.url}health").json()["status"] == "ok"
 
 
 # Load

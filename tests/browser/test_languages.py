@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from transformer.mistakes import MISTAKES
 from transformer.mistakes.mistake import DecodingMistake
@@ -24,13 +24,12 @@ from .test_accessible import (
     choosing,
     clicking,
     faults,
-    nothing,
     pressing,
     type_sentence,
     walk,
 )
 from .texts import BEGIN, END, mark_texts, strays
-from .wire import asking, question
+from .wire import asking
 
 NATIVE = {"en": "English", "zh-Hans": "简体中文", "zh-Hant": "繁體中文"}
 BIER = "Ich möchte ein Bier"
@@ -122,28 +121,6 @@ def test_every_text_is_in_the_catalogue(visit: Visit) -> None:
         expect(title).not_to_have_text(before)
         found |= {*strays(page)}
     assert not found, "\n".join(sorted(found))
-
-
-def test_what_the_server_refuses_is_told_in_the_visitors_language(visit: Visit) -> None:
-    """Its refusals are for programs, in English; the page has words of its own for them."""
-    page, error = visit.page, {"key": "error.request", "values": {}, "english": "No such thing, said the server."}
-
-    def refuse(route: Route) -> None:
-        route.fallback() if question(route.request) == "translate" else route.fulfill(json={"error": error})
-
-    mark_texts(page)
-    page.route("**/api/*", refuse)
-    visit.open()
-    page.locator("#checks[data-state='–']").wait_for(state="attached")
-    refused: list[Place] = [
-        ("the checks", {}, "#menu", choosing("#checks summary")),
-        ("take home", {}, "#menu", choosing("#downloads summary")),
-        ("a file", {}, "[data-file=csv]", clicking("[data-file=csv]", "#downloads [role=alert]")),
-        ("positions", {"tab": "positions"}, "#positions .hint >> nth=-1", nothing),
-        ("inside", {"tab": "inside"}, "#inside .say:not(:empty)", nothing),
-        ("lesson", {"tab": "lesson", "stop": 3}, ".lesson-figure .hint", nothing),
-    ]
-    assert {stray for _ in walk(page, refused) for stray in strays(page)} == set()
 
 
 # ---- choosing a language
