@@ -7,7 +7,6 @@ import pytest
 
 from transformer.data import CORPORA
 from transformer.live.mistake_training import for_page
-from transformer.messages import Message
 from transformer.mistakes import MISTAKES, DecodingMistake
 from transformer.web.api import mistakes
 from transformer.web.client import Client
@@ -88,16 +87,3 @@ def test_a_mistake_of_training_is_trained_in_the_queue_of_trainings(monkeypatch:
     assert (answer["wrong"]["losses"], answer["right"]["losses"]) == ([3.0, 2.5], [2.0])
     ((name, client),) = shop.asked
     assert (name, client.session) == ("causal_mask", "")  # no call is refused because another trains
-
-
-DIED = {"event": "error", "message": Message("train.died").for_page()}
-
-
-@pytest.mark.parametrize(
-    ("event", "refusal"),
-    [(BusyError("train.crowded"), "Too many visitors"), (DIED, "unexpectedly"), (None, "going down")],
-)
-def test_what_the_training_queue_refuses(event: Any, refusal: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mistakes, "training_queue", lambda: Busy(*filter(None, [event])))
-    with pytest.raises(ValueError, match=refusal):
-        called(mistakes.spot_the_bug, name="rank_collapse")

@@ -20,7 +20,6 @@ from transformer.web.client import Client
 from transformer.web.sessions import models
 from transformer.web.sessions.model_store import ModelStore
 
-from ...models import TRAINING
 from ...networks import network
 from .endpoints import OF_MODELS, Answer, Function, as_sent, ask
 from .test_endpoints import refused
@@ -160,17 +159,6 @@ def test_a_notebook_asks_for_the_file_of_a_model_that_it_cannot_carry(
     title, *cells = json.loads(answer["text"])["cells"]
     assert "Put the model's file beside" in title["source"]
     assert any("Mein-Modell.safetensors" in cell["source"] for cell in cells)
-
-
-def test_provenance_names_pairs_steps_and_the_settings_that_had_an_effect(store: ModelStore) -> None:
-    training = TRAINING | {"steps_taken": 2, "schedule": "warmup", "warmup_steps": 1}  # which has its own rate
-    sent = ask(downloads.provenance, {"checkpoint": stored(store, replace(own(), training=training))})
-    assert (sent["checkpoint"], sent["command"], sent["seed"]) == ("Mein Modell", None, TRAINING["seed"])
-    assert (sent["trained"]["pairs"], sent["trained"]["steps"]) == (3, 2)
-    found = sent["trained"]["settings"]
-    assert found.items() >= {"d_model": 16, "n_heads": 2, "layers": 1, "schedule": "warmup", "warmup_steps": 1}.items()
-    assert "learning_rate" not in found
-    assert ask(downloads.provenance, {"checkpoint": "toy"})["trained"] is None
 
 
 # Gone, and other visits'

@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,7 +137,7 @@ def test_nothing_is_otherwise_in_a_shipped_one(toy: Translator) -> None:
 def test_page_and_files_have_the_words_of_a_run_of_pieces(pieces: Translator) -> None:
     """What a word of several pieces attends to is tested in tests/inference/test_words.py."""
     run = pieces.translate(SENTENCES[0])
-    words = for_page(run, None, pieces.checkpoint)["words"]
+    words: Any = for_page(run, None, pieces.checkpoint)["words"]
     assert " ".join(words["source"]["names"]) == "Der alte Mann trinkt ein kaltes Bier . E"
     for side, tokens in (("source", run.source), ("decoder_input", run.decoder_input), ("output", run.output)):
         assert len(words[side]["of"]) == len(tokens)

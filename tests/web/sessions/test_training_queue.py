@@ -355,11 +355,8 @@ async def test_one_process_is_prepared_and_taken_first_if_it_lives(
     store: ModelStore, workers: list[FakeWorker]
 ) -> None:
     queue = queue_of(store)
-    threads = [threading.Thread(target=queue.prepare) for _ in range(10)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(TIMEOUT)
+    for _ in range(3):
+        queue.prepare()
     assert len(workers) == 1
     for taken in (0, 2):  # something kills the one between
         client = Listener(queue.train(JOB, of("me")))
@@ -367,7 +364,6 @@ async def test_one_process_is_prepared_and_taken_first_if_it_lives(
         await client.leaves()
         queue.prepare()
         workers[-1].ended = True
-    queue.close()
     queue.close()
     assert [len(worker.received) for worker in workers] == [1, 0, 1, 0]
     await assert_nothing_left(queue, store, workers)
