@@ -96,26 +96,16 @@ def test_one_is_always_told_where_one_is(shared: Visit, overview: Page) -> None:
     expect(page.locator("#lesson .here")).to_be_in_viewport()
 
 
-def test_it_draws_many_heads_and_folds_layers(overview: Page) -> None:
+def test_a_changed_run_and_a_large_one_are_drawn_as_they_are(shared: Visit) -> None:
     """Where its parts stand in any size is tested in tests/js/overview-layout.test.ts."""
-    page = overview
-    made_up.show(page, 12, 16, 128)
-    folds = page.locator("#overview .folded")
-    expect(folds).to_have_count(2)
-    folds.first.press("Enter")
-    expect(folds).to_have_count(0)
-    expect(page.locator("#overview .part.head")).to_have_count(3 * 12 * 16)
-    expect(page.locator("#overview .token")).to_have_count(2 * 128)
-
-
-def test_a_changed_run_is_drawn_and_told_as_it_is(shared: Visit) -> None:
     changes = "ablate.cross.2.6*positions.encoder.removed.0*drop_residual.decoder.3.2"
     page = shared.go(tab="overview", step=4, changes=changes)
     silenced = t("overview.silenced", opens=name_of("head.cross", "attention", layer=2, head=6))
     expect(page.get_by_role("button", name=silenced)).to_be_visible()
-    expect(page.locator("#overview .say")).not_to_contain_text("head 6 of layer 2")  # it attends to nothing
-    expect(page.locator("#overview .part.positions")).to_have_text(
-        [t("overview.input_bare"), t("overview.input")], use_inner_text=False
-    )
     expect(page.locator("#overview .gap")).to_have_count(1)
     assert broken_rules(page) == []
+    made_up.show(page, 12, 16, 128)
+    folds = page.locator("#overview .folded")
+    expect(folds).to_have_count(2)
+    folds.first.press("Enter")
+    expect(page.locator("#overview .part.head")).to_have_count(3 * 12 * 16)

@@ -4,7 +4,6 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -219,26 +218,6 @@ async def test_a_few_train_at_a_time_and_the_others_hear_their_place(
     await five.hears(3, 2, 1, "run")
     for client in (three, five):
         await client.leaves()
-    await assert_nothing_left(queue, store, workers)
-
-
-@async_test
-async def test_one_that_waits_hears_for_how_long(
-    store: ModelStore, workers: list[FakeWorker], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the running one has left by its own progress, and the estimates of those before; at most the limit."""
-    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: 0.0))
-    queue = queue_of(store, seconds=100)
-    monkeypatch.setattr(queue.pace, "seconds", lambda estimate: estimate)
-    first, worker = await working(queue, workers, of("a", "1.1.1.1"))
-    worker.write({"event": "progress", "left": 40})
-    await first.hears("run", "progress")
-    jobs = [replace(JOB, estimate=estimate) for estimate in (30, 900, 1)]
-    others = [Listener(queue.train(job, of(f"b{n}", f"2.2.2.{n}"))) for n, job in enumerate(jobs)]
-    await others[-1].hears(3)
-    assert [each.events[0]["seconds"] for each in others] == [40, 70, 170]
-    for each in (*others, first):
-        await each.leaves()
     await assert_nothing_left(queue, store, workers)
 
 
