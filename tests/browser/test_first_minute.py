@@ -39,13 +39,3 @@ def test_another_model_answers_where_the_toy_cannot_read_a_sentence(shared: Visi
     expect(shared.message).to_contain_text(matching("run.refused", sentence=SENTENCES["toy"]))
     expect(page.locator("#checkpoint")).to_have_value("toy")
     shared.ask(SENTENCES["toy"])  # other tests share this page
-
-
-def test_the_lesson_opens_with_the_classroom_model_and_three_lengths(visit: Visit) -> None:
-    visit.open("")
-    with visit.answered():
-        visit.tab("lesson")
-    expect(visit.page.locator("#checkpoint")).to_have_value("classroom")
-    lengths = visit.page.locator(".plan-choice .segmented button")
-    expect(lengths).to_have_count(3)
-    expect(lengths.nth(1)).to_have_attribute("aria-pressed", "true")

@@ -93,7 +93,6 @@ def test_each_of_the_three_maps_opens_on_the_largest_change(shared: Visit) -> No
 # ---- a model whose sentences are long
 
 ON_PAPER = 12  # rows and columns of a map
-MAX_ELEMENTS = 2_000  # of Inside a head; a switch of 12,000 took a second
 
 
 @pytest.fixture(scope="module")

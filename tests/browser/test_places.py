@@ -95,6 +95,7 @@ def test_back_and_forward_walk_through_places_without_a_reload(visit: Visit) -> 
     walked = [here(page)]
     with visit.answered():  # by the classroom model, with which the lesson begins
         visit.tab("lesson")
+    expect(page.locator("#checkpoint")).to_have_value("classroom")
     walked.append(here(page))
     page.locator("#stop-next").click()
     walked.append(here(page))

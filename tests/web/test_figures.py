@@ -30,10 +30,6 @@ def test_the_curves_are_a_column_of_the_encoding_and_a_row_of_the_similarity(dim
     np.testing.assert_array_equal(positions.similar(cosine, position).data[0].y, cosine[position])
 
 
-def test_a_position_without_length_is_like_nothing() -> None:
-    np.testing.assert_array_equal(positions.similarity(np.zeros((1, 1), dtype=np.float32)), [[0.0]])
-
-
 @pytest.mark.parametrize("width", [15, 16])
 @pytest.mark.parametrize("order", get_args(Sinusoid))
 def test_a_wavelength_is_what_one_turn_takes(order: Sinusoid, width: int) -> None:
