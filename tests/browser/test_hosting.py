@@ -31,7 +31,7 @@ SECRET = "Zwiebelkuchengeheimnis"  # a word that no model knows, no code has, an
 
 VISITORS, CLICKS = 10, 4  # of each, beside two translations
 # Trainings of their own for some seconds, in `make load` and in test_mistakes.py; what only models of the Hub need; a
-# class (tests/web/server/test_class_replicas.py); and what a browser alone loads.
+# class (tests/web/server/test_proxy.py); and what a browser alone loads.
 CLASS = {"open_class", "follow_class", "vote", "lead_class"}
 APART = {f"POST /api/{name}" for name in CLASS | {"train_mistake", "load_model", "starters"}} | {"GET /dist/{name}"}
 FIELDS = ("checkpoint", "sentence", "changes", "code", "student", "do", "name", "pairs", "rows", "run")  # of questions
