@@ -31,6 +31,7 @@ TRAINED = 300_000  # ms: a training leaves the processor to the other tests, and
 expect.set_options(timeout=PATIENCE)
 LAPTOP: Any = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
 PHONE: Any = {"width": 390, "height": 844}
+ROOM: Any = {"width": 1280, "height": 720}  # the smallest that a projector has
 OPENED = "?tab=translate"  # all else is as usual
 BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
 SENTENCES = {"toy": BIER, "classroom": FLAGSHIP}
@@ -344,16 +345,21 @@ def shared(returning: Visit) -> Iterator[Visit]:
 
 @pytest.fixture
 def visit(returning: Visit, url: str) -> Iterator[Visit]:
-    """Another page, of somebody of whom the browser remembers nothing else."""
+    """Another page, of somebody of whom the browser remembers nothing else, nor anything later."""
     context = returning.page.context
     session = context.new_cdp_session(returning.page)
-    forgotten = {"origin": url.rstrip("/"), "storageTypes": "local_storage,cookies,indexeddb"}
-    session.send("Storage.clearDataForOrigin", forgotten)
-    session.detach()
+
+    def forget() -> None:
+        forgotten = {"origin": url.rstrip("/"), "storageTypes": "local_storage,cookies,indexeddb"}
+        session.send("Storage.clearDataForOrigin", forgotten)
+
+    forget()
     visit = Visit(context.new_page(), url)
     yield visit
     context.clear_permissions()
     for page in context.pages:
         if page is not returning.page:
             page.close()
+    forget()
+    session.detach()
     assert visit.faults == []

@@ -438,17 +438,9 @@ def test_keys_open_close_and_scroll(shared: Visit) -> None:
     for opener, popup in (("#menu > summary", "#menu > .popover"), ("#pictures summary", "#pictures .popover")):
         page.locator(opener).click()
         expect(page.locator(popup)).to_be_visible()
-        box = page.locator(popup).bounding_box()
-        assert box, popup
-        assert box["width"] > 200, popup
-        assert box["height"] < 700, popup
         page.keyboard.press("Escape")
         expect(page.locator(popup)).to_be_hidden()
         expect(page.locator(opener)).to_be_focused()
-    page.keyboard.press("f")
-    expect(page.locator("#leave")).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(page.locator("#leave")).to_be_hidden()
 
     page.reload()
     page.locator(".skip").wait_for(state="attached")

@@ -9,8 +9,7 @@ import pytest
 
 from transformer.web.api.table import ACTIONS
 
-from .conftest import BIER, ROOT, TRAINED, get, post
-from .wire import action
+from .conftest import ROOT, TRAINED
 
 DOCUMENT = (ROOT / "transformer/web/README.md").read_text().split("## API")[1].split("\n## ")[0]
 HERE = "http://127.0.0.1:7860/"
@@ -43,10 +42,3 @@ def test_every_action_answers_curl(url: str) -> None:
     answers = dict(zip(asked, map(json.loads, run.stdout.splitlines()), strict=True))
     assert [name for name, answer in answers.items() if len(answer.get("data", [])) != 1] == []
     assert answers["translate"]["data"][0]["text"] == NAMED["translate"](*asked["translate"])["text"]
-
-
-def test_the_request_queue_takes_the_action_that_a_body_names(url: str) -> None:
-    """Gradio does what the body names, and not what the address does."""
-    named = {each["api_name"]: each["id"] for each in get(f"{url}config").json()["dependencies"]}
-    answer = post(url, action("spot_the_bug"), {"data": [BIER, "toy"], "fn_index": named["translate"]})
-    assert answer.json()["data"][0]["text"] == "i want a beer ."

@@ -2,11 +2,10 @@
 
 import re
 
-import segno
 from playwright.sync_api import Browser, Page, expect
 
-from .catalogue import matching, t
-from .conftest import OPENED, PHONE, Visit, follow, post, translate, visiting
+from .catalogue import t
+from .conftest import OPENED, PHONE, Visit, follow, translate, visiting
 from .test_accessible import LOOK, broken_rules, faults
 
 LESSON = "?tab=lesson&stop=1&present=yes"
@@ -52,35 +51,15 @@ def expect_no_barriers(*pages: Page) -> None:
             page.evaluate("document.body.classList.toggle('dark')")
 
 
-def vote_at_stop(lead: Page, students: list[Page], stop: int) -> None:
-    """By the keys of a remote: next, ask, close, reveal; each student votes."""
-    lead.keyboard.press("PageDown")
-    for page in (lead, *students):
-        wait_for_stop(page, stop)
-    expect(lead.locator("#stop-title")).to_have_text(matching("lesson.title", n=stop))  # it comes with its question
-    lead.keyboard.press("PageDown")
-    for page in students:
-        expect(page.locator(".room-choices")).to_be_in_viewport(ratio=1)  # wherever the stop before was scrolled to
-        page.locator(".room-choice").nth(0).click()
-    expect(lead.locator("#room-answered")).to_have_text(matching("room.answered", answered=len(students)))
-    lead.keyboard.press("PageDown")
-    expect(lead.locator("#room-close")).to_be_hidden()
-    lead.keyboard.press("PageDown")
-    for page in (lead, *students):
-        assert votes(page)[0] == len(students)
-
-
 def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -> None:
     with (
         visiting(browser, url, **PROJECTOR) as teacher,
         visiting(browser, url, viewport=PHONE, has_touch=True) as ann,
-        visiting(browser, url, viewport=PHONE, has_touch=True) as cleo,
         visiting(browser, url) as ben,
     ):
         code = start(teacher)
-        lead, phone = teacher.page, join(ann, code, 1)
-        laptop, other = join(ben, code, 1), join(cleo, code, 1)
-        expect(lead.locator("#room-students")).to_contain_text("3")
+        lead, phone, laptop = teacher.page, join(ann, code, 1), join(ben, code, 1)
+        expect(lead.locator("#room-students")).to_contain_text("2")
         assert code not in lead.url
         assert "secret" not in lead.url
 
@@ -92,15 +71,12 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         lead.keyboard.press("PageDown")  # ask
         choices = phone.locator(".room-choice")
         expect(choices).to_have_count(lead.locator("#lesson .choice").count())
-        expect(phone.locator("#lesson .question")).to_be_hidden()
         choices.nth(0).click()
         expect(lead.locator("#room-answered")).to_contain_text("1")
         with phone.expect_response("**/vote"):  # the page shows a vote before the server has it
             choices.nth(1).click()  # a change does not count twice
-        expect(choices.nth(1)).to_have_attribute("aria-pressed", "true")
         with laptop.expect_response("**/vote"):
             laptop.keyboard.press("1")
-        expect(laptop.locator(".room-choice").nth(0)).to_have_attribute("aria-pressed", "true")
         phone.reload()
         expect(phone.locator(".room-choice").nth(1)).to_have_attribute("aria-pressed", "true")
         expect(lead.locator(".room-tally")).to_have_count(0)  # the projector shows no bars yet
@@ -111,9 +87,9 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         assert votes(opened.value)[:2] == [1, 1]
         opened.value.close()
         expect_no_barriers(lead, phone)
-        other.context.set_offline(True)
-        other.evaluate("stop()")  # breaks its stream, which the line above does not
-        expect(other.locator(".class-panel")).to_contain_text(t("room.broken"))
+        laptop.context.set_offline(True)
+        laptop.evaluate("stop()")  # breaks its stream, which the line above does not
+        expect(laptop.locator(".class-panel")).to_contain_text(t("room.broken"))
 
         lead.keyboard.press("PageDown")  # close
         expect(phone.locator(".room-choice").first).to_be_disabled()
@@ -126,24 +102,18 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         expect(lead.locator("#room-answered")).to_contain_text("1")
         lead.locator("#lesson .choice").first.wait_for()
         lead.keyboard.press("PageDown")  # close
-        expect(phone.locator(".room-choice").first).to_be_disabled()
         expect(lead.locator("#room-close")).to_be_hidden()
         lead.keyboard.press("PageDown")  # reveal
+        laptop.context.set_offline(False)
         for page in (lead, phone, laptop):
-            expect(page.locator(".room-tally")).to_be_in_viewport(ratio=1)
             assert votes(page, 1)[:2] == [1, 1]
             assert votes(page, 2)[:2] == [0, 1]
             expect(page.locator(".room-tally .right")).to_have_count(1)
             expect(page.locator("#lesson .reveal")).to_be_visible()
-            expect(page.locator("#lesson .asking")).to_be_hidden()  # the bars stand with the question: one is enough
         expect_no_barriers(lead, phone)
-        other.context.set_offline(False)
-        assert votes(other, 2)[:2] == [0, 1]
-        lead.locator("#room-address").click()
-        expect_no_barriers(lead)
-        lead.keyboard.press("Escape")
-        expect(lead.locator("dialog[open]")).to_have_count(0)  # which the keys of the lesson leave alone
-        vote_at_stop(lead, [phone, other, laptop], 2)
+        lead.keyboard.press("PageDown")  # the next stop
+        for page in (lead, phone, laptop):
+            wait_for_stop(page, 2)
 
         laptop.locator("#room-follow").click()  # leave following
         lead.keyboard.press("PageUp")
@@ -153,9 +123,10 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         wait_for_stop(laptop, 1)
         laptop.locator("[data-tab-id=attention]").click()  # exploring moves nobody else
         lead.locator("#room-address").click()
+        expect_no_barriers(lead)
         with visiting(browser, url) as late:
             join(late, code, 1)
-            expect(lead.locator("#room-students")).to_contain_text("4")
+            expect(lead.locator("#room-students")).to_contain_text("3")
         expect(lead.locator("dialog[open] .room-letters")).to_be_visible()  # the panel was drawn again beside it
         lead.keyboard.press("Escape")
         expect(lead.locator("#lesson")).to_be_visible()
@@ -164,20 +135,16 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         follow(lead, f"?tab=break&part=mistakes&exercise={LASTING}")
         lead.locator(".exercise .go").click()
         lead.keyboard.press("PageDown")
-        for page in (phone, other):
-            expect(page.locator(".room-choice")).to_have_count(4)
-            expect(page.locator(".exercise .going")).to_be_visible()
+        expect(phone.locator(".room-choice")).to_have_count(4)
+        expect(phone.locator(".exercise .going")).to_be_visible()
         lead.locator(".exercise .going .pill").click()
 
         lead.locator("#room-end").dispatch_event("click")
-        for page in (phone, other, laptop, lead):
+        for page in (phone, laptop, lead):
             expect(page.locator("#room-over")).to_be_visible()
 
 
-def test_a_wrong_code_answers_in_a_sentence_and_the_qr_code_leads_to_the_room(shared: Visit) -> None:
+def test_a_wrong_code_answers_in_a_sentence(shared: Visit) -> None:
     page = shared.open(f"{OPENED}&room=AAAA")
     expect(page.locator("#room-over")).to_contain_text("AAAA")
-    opened = post(shared.url, "api/open_class", {"page": "http://192.0.2.7:7860/?tab=lesson"}).json()
-    assert opened["address"] == f"http://192.0.2.7:7860/?room={opened['code']}"
     page.locator("#room-dismiss").click()  # other tests share this page
-    assert opened["qr"] == segno.make(opened["address"], error="m").svg_data_uri(border=2)

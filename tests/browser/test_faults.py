@@ -22,7 +22,6 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, expect
 
-from transformer import Translator
 from transformer.messages import Message
 
 from ..visitors import Question, ask, train
@@ -168,21 +167,3 @@ def test_a_worker_that_is_killed_is_reported_and_the_queue_goes_on(server: Space
     two.close()  # its client vanishes
     until(lambda: server.training() == IDLE, TRAINED)
     assert server.models() == []  # neither leaves anything
-
-
-def test_a_model_in_use_goes_on_whatever_becomes_of_its_files(server: Space, toy: Translator) -> None:
-    file = server.checkpoints / "toy" / "model.safetensors"
-    whole = file.read_bytes()
-
-    def answers(sentence: str) -> None:
-        """One that nobody has asked before."""
-        answer = server.translate(sentence, "toy").json()["data"][0]
-        assert answer["text"] == toy.translate(sentence).text
-
-    os.truncate(file, 1000)
-    answers("ein cola")
-    file.write_bytes((server.checkpoints / "classroom" / "model.safetensors").read_bytes())
-    answers("bier ein ich")
-    file.unlink()
-    answers("cola ich")
-    file.write_bytes(whole)

@@ -1,7 +1,6 @@
 """A public server: replicas behind a load balancer, restarts, health, logs, hostile requests, tools, load."""
 
 import asyncio
-import http.client
 import itertools
 import json
 import re
@@ -22,7 +21,7 @@ from ..benchmarks.load import Record, hear
 from ..visitors import Connection, Question, Visitor, ask, right, sentences, train
 from ..web.loop import in_a_loop
 from .catalogue import t
-from .conftest import BIER, ROOT, Server, Visit, get, post, visiting
+from .conftest import BIER, Server, Visit, post, visiting
 from .proxy import Proxy
 from .wire import act, action
 
@@ -32,7 +31,7 @@ SECRET = "Zwiebelkuchengeheimnis"  # a word that no model knows, no code has, an
 
 VISITORS, CLICKS = 10, 4  # of each, beside two translations
 # Trainings of their own for some seconds, in `make load` and in test_mistakes.py; what only models of the Hub need; a
-# class (tests/web/server/test_class_replicas.py); and what a browser alone loads.
+# class (tests/web/server/test_proxy.py); and what a browser alone loads.
 CLASS = {"open_class", "follow_class", "vote", "lead_class"}
 APART = {f"POST /api/{name}" for name in CLASS | {"train_mistake", "load_model", "starters"}} | {"GET /dist/{name}"}
 FIELDS = ("checkpoint", "sentence", "changes", "code", "student", "do", "name", "pairs", "rows", "run")  # of questions
@@ -119,19 +118,9 @@ def test_language_models_have_every_action_as_a_tool(replicas: Replicas, url: st
     tools = {each["name"]: each for each in mcp(proxy, "tools/list")["tools"]}
     assert tools.keys() == {action.__name__ for action in ACTIONS}
     assert all(each["description"] and each["inputSchema"]["properties"] for each in tools.values())
-    for name in ("translate", "beam_search"):
-        failed, answer = tool(proxy, name, sentence=BIER)
-        assert not failed, name
-        assert "i want a beer ." in answer
-    refused: list[tuple[str, dict[str, Any], str]] = [
-        ("translate", {"sentence": SECRET}, "does not know"),
-        ("attention", {"sentence": BIER, "kind": "cross", "layer": 6, "head": 0}, "from 0 to 5"),
-        (SECRET, {"sentence": BIER}, "tool"),
-    ]
-    for name, arguments, reason in refused:
-        failed, answer = tool(proxy, name, **arguments)
-        assert failed, name
-        assert reason in answer
+    for sentence, failed, said in ((BIER, False, "i want a beer ."), (SECRET, True, "does not know")):
+        assert tool(proxy, "translate", sentence=sentence)[0] == failed
+        assert said in tool(proxy, "translate", sentence=sentence)[1]
     off = post(url, "gradio_api/mcp/", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     assert off.status_code in (404, 405)
 
@@ -143,17 +132,11 @@ def test_the_log_has_no_word_of_a_visitor(replicas: Replicas) -> None:
     visitor = Visitor(0, (SECRET,))
     visitor.session = visitor.sentence = SECRET
     asked = [ask() for ask in visitor.others().values()]
-    values = [SECRET, [SECRET], {SECRET: SECRET}, None, 5, f"{SECRET}\n{SECRET}", "\ud800" + SECRET]
-    for name in ("translate", "what_if", SECRET, "predict"):
-        for data in values + [[value] for value in values]:
-            event = {"data": data, "session_hash": SECRET, "event_data": {"sentence": data}, "fn_index": 3}
-            asked.append(Question("", action(name), json.dumps(event).encode(), headers=JSON))
-    for path in ("{}", "models/own-{}", "gradio_api/file={}", "?sentence={}", "health?{}"):
-        asked.append(Question("", path.format(SECRET)))
+    bodies = [SECRET, [SECRET], {SECRET: SECRET}, "\ud800" + SECRET, dict.fromkeys(FIELDS, SECRET)]
+    for path in (*(f"api/{name}" for name in QUESTIONS), action("translate"), action(SECRET)):
+        asked += [Question("", path, json.dumps(body).encode()) for body in (*bodies, {"data": [SECRET]})]
+    asked += [Question("", path.format(SECRET)) for path in ("{}", "models/own-{}", "?sentence={}", "health?{}")]
     asked.append(Question("", "models", SECRET.encode() * 9, headers={"Session": SECRET}))
-    for name in QUESTIONS:
-        bodies = [*values, dict.fromkeys(FIELDS, SECRET)]
-        asked += [Question("", f"api/{name}", json.dumps(body).encode(), headers=JSON) for body in bodies]
     headers = {"X-Forwarded-For": SECRET, "Cookie": f"a={SECRET}"}
     with httpx.Client(base_url=server.url, headers=headers, timeout=60, trust_env=False) as client:
         for each in asked:
@@ -162,33 +145,13 @@ def test_the_log_has_no_word_of_a_visitor(replicas: Replicas) -> None:
     with socket.create_connection(("127.0.0.1", server.port)) as plain:  # what is not HTTP
         plain.sendall(f"{SECRET} {SECRET}\r\n\r\n".encode())
         plain.recv(1000)
-    mcp(server.url, "tools/call", name=SECRET, arguments={SECRET: SECRET})
 
     lines = replicas.lines()
     assert [line for line in lines if not line.keys() <= LOGGED] == []  # none of them is of a fault
     assert len(lines) > begun + 30  # calls that nobody reads compute nothing, and have no line
     log = replicas.log().replace(server.url.rstrip("/"), "")
-    for part in (SECRET, SECRET.lower(), SECRET[:8], SECRET[-8:], "127.0.0.1:5", "Traceback", BIER):
+    for part in (SECRET, SECRET.lower(), "127.0.0.1:5", "Traceback", BIER):
         assert part not in log
-    assert get(f"{server.url}health").json()["status"] == "ok"
-
-
-def test_files_that_the_page_does_not_serve_stay_unreachable(url: str) -> None:
-    """Bodies, forms and addresses of Gradio: tests/web/server/test_guard.py."""
-    files = ["app.py", "/etc/passwd", "/proc/self/environ", f"{ROOT}/app.py", "https://a.example/"]
-    dots = ("", "/", "../" * 12, "..%2f" * 12, "%2e%2e/" * 12, "....//" * 12)
-    paths = [f"{up}{file}" for file in files for up in dots]
-    host, port = url.removeprefix("http://").strip("/").split(":")
-    for route in ("", "gradio_api/file=", "static/", "dist/", "models/", "assets/"):
-        for path in paths:
-            plain = http.client.HTTPConnection(host, int(port), timeout=60)  # which sends dots as they are
-            plain.request("GET", f"/{route}{path}")
-            answer = plain.getresponse()
-            body = answer.read()
-            plain.close()
-            assert answer.status in (301, 307, 400, 403, 404, 405), path
-            assert b"root:" not in body, path
-            assert b"GRADIO_SERVER_PORT" not in body, path
 
 
 # Load

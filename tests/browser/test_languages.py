@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from transformer.mistakes import MISTAKES
 from transformer.mistakes.mistake import DecodingMistake
@@ -24,13 +24,12 @@ from .test_accessible import (
     choosing,
     clicking,
     faults,
-    nothing,
     pressing,
     type_sentence,
     walk,
 )
 from .texts import BEGIN, END, mark_texts, strays
-from .wire import asking, question
+from .wire import asking
 
 NATIVE = {"en": "English", "zh-Hans": "简体中文", "zh-Hant": "繁體中文"}
 BIER = "Ich möchte ein Bier"
@@ -64,26 +63,21 @@ def typing(sentence: str) -> Doing:
 MORE: list[Place] = [
     *(
         (f"a refusal of {sentence[:9]}", {"tab": "translate"}, "#sentence", typing(sentence))
-        for sentence in ("ich trinke wasser", "", "x" * 600, "ein Bier möchte ich")
+        for sentence in ("", "x" * 600, "ein Bier möchte ich")
     ),
     ("an example", {}, ".examples button", clicking(".examples button")),
     ("presenter", {}, "#menu", choosing("#share")),
     ("presenter's link", {}, "#share-presenter", clicking("#share-presenter")),
     ("no popover", {}, "body", pressing("Escape")),
     *(
-        (f"{side} {n}", {"tab": "overview"}, token, pointing(f"{token} >> nth={n}"))
+        (f"a {side} token", {"tab": "overview"}, f"#overview .{side}", pointing(f"#overview .token.{side}"))
         for side in ("source", "target")
-        for n in (0, -1)
-        for token in [f"#overview .token.{side}"]
     ),
     *(
         (f"tip of {cell}", HEATMAP, MAP, lambda page, cell=cell: maps.point_at(page.locator(MAP), *cell))
         for cell in CELLS
     ),
-    *(
-        (f"change {n}", WHAT_IF, f".starters button >> nth={n}", clicking(f".starters button >> nth={n}", ".change"))
-        for n in range(3)
-    ),
+    ("a change", WHAT_IF, ".starters button", clicking(".starters button", ".change")),
     ("no change", {}, ".changed", clicking(".changed .link")),
     *(
         (
@@ -103,11 +97,7 @@ MORE: list[Place] = [
             (f"stop {n}, revealed", {}, "#lesson :is(.reveal, .why):visible", pressing("r")),
         ]
     ),
-    ("a cell of stop 3", {"stop": 2}, ".lesson-figure .cell", clicking(".lesson-figure .cell", ".arithmetic-box")),
-    *(
-        (f"positions, {stack}", {"tab": "positions", "stack": stack}, "#positions .figure", point_at_positions)
-        for stack in ("decoder", "encoder")
-    ),
+    ("positions", {"tab": "positions", "stack": "decoder"}, "#positions .figure", point_at_positions),
 ]
 
 
@@ -120,41 +110,17 @@ def test_every_text_is_in_the_catalogue(visit: Visit) -> None:
 
     visit.tab("inside")
     cells, title = page.locator("#inside .cell"), page.locator("#inside .panel-title h3")
-    for kind in ("encoder", "decoder", "cross"):
+    for kind in ("encoder", "cross"):
         page.locator(f"#inside button[value={kind}]").click()
         expect(page.locator("#inside .say")).to_contain_text(t(f"inside.kind.{kind}"))
         visit.draw_stages()
         found |= {*strays(page)}
-    kinds = cells.evaluate_all("all => [...new Set(all.map(cell => cell.dataset.name.split(':')[0]))]")
-    assert len(kinds) == 20
-    for name in kinds:
+    for name in cells.evaluate_all("all => [...new Set(all.map(cell => cell.dataset.name.split(':')[0]))]"):
         before = title.inner_text()
         page.locator(f"#inside .cell[data-name^='{name}']").last.dispatch_event("click")  # the last key is padding
         expect(title).not_to_have_text(before)
         found |= {*strays(page)}
     assert not found, "\n".join(sorted(found))
-
-
-def test_what_the_server_refuses_is_told_in_the_visitors_language(visit: Visit) -> None:
-    """Its refusals are for programs, in English; the page has words of its own for them."""
-    page, error = visit.page, {"key": "error.request", "values": {}, "english": "No such thing, said the server."}
-
-    def refuse(route: Route) -> None:
-        route.fallback() if question(route.request) == "translate" else route.fulfill(json={"error": error})
-
-    mark_texts(page)
-    page.route("**/api/*", refuse)
-    visit.open()
-    page.locator("#checks[data-state='–']").wait_for(state="attached")
-    refused: list[Place] = [
-        ("the checks", {}, "#menu", choosing("#checks summary")),
-        ("take home", {}, "#menu", choosing("#downloads summary")),
-        ("a file", {}, "[data-file=csv]", clicking("[data-file=csv]", "#downloads [role=alert]")),
-        ("positions", {"tab": "positions"}, "#positions .hint >> nth=-1", nothing),
-        ("inside", {"tab": "inside"}, "#inside .say:not(:empty)", nothing),
-        ("lesson", {"tab": "lesson", "stop": 3}, ".lesson-figure .hint", nothing),
-    ]
-    assert {stray for _ in walk(page, refused) for stray in strays(page)} == set()
 
 
 # ---- choosing a language
@@ -211,19 +177,13 @@ def test_another_language_is_chosen_at_once_in_every_tab_for_everybody_and_remem
 def test_choosing_again_and_again_doubles_nothing(visit: Visit) -> None:
     page = visit.open()
     visit.ask("ich trinke qwxyz")
-    expect(visit.message).to_have_text(matching("error.unknown"))
     for language in ("zh-Hans", "zh-Hant", "en"):
         choose(page, language)
         expect(visit.message).to_have_text(matching("error.unknown", language))
-        expect(visit.translation).to_have_text("i want a beer . E")
     page.locator("body").click(position={"x": 2, "y": 2})
     for key, step in (("Home", 0), ("ArrowRight", 1), ("ArrowLeft", 0)):
         page.keyboard.press(key)
         assert visit.step == step
-    visit.go(tab="lesson", stop=1)
-    page.locator("#lesson .choice").first.wait_for()
-    page.keyboard.press("PageDown")
-    expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", n=2))
     visit.tab("inside")
     page.locator("#shapes tbody tr").first.wait_for()
     visit.draw_stages()
@@ -231,7 +191,6 @@ def test_choosing_again_and_again_doubles_nothing(visit: Visit) -> None:
     visit.asked.clear()
     with asking(page, "shapes"):  # the last
         visit.ask("ich möchte ein Cola")
-    expect(visit.translation).to_contain_text("coke")
     visit.settle()
     assert sorted(visit.asked) == ["checks", "inside", "shapes", "translate"]
 

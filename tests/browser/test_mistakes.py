@@ -13,7 +13,6 @@ from .catalogue import LOCALES, matching, percent, t
 from .conftest import TRAINED, Visit
 
 DECODING = [each.name for each in MISTAKES.values() if each.kind == "decoding"]
-TRAINING = [name for name in MISTAKES if name not in DECODING]
 LIVE = "output_in_forward"  # the shortest training, and the only one here; tests/mistakes trains each
 SIDES = ("wrong", "right")
 OPEN = "?tab=break&part=mistakes"
@@ -50,10 +49,7 @@ def guess_right(page: Page, name: str) -> None:
     choices = exercise.locator(".choice")
     expect(choices).to_have_count(4)
     values = choices.evaluate_all("buttons => buttons.map((button) => button.value)")
-    assert len(set(values)) == len(set(choices.all_inner_texts())) == 4
-    expect(exercise.locator(".revealed")).to_be_hidden()
-    expect(exercise.locator("pre:visible")).to_have_count(0)
-    assert t("mistakes.right") not in exercise.inner_text()
+    expect(exercise.locator(".revealed, pre:visible").filter(visible=True)).to_have_count(0)
     page.keyboard.press(str(values.index(name) + 1))
     cause = t("mistakes.verdict", cause=t(f"mistakes.{name}.cause"))
     expect(exercise.locator(".reveal")).to_have_text(f"{t('lesson.right')} {cause}")
@@ -63,12 +59,9 @@ def guess_right(page: Page, name: str) -> None:
 
 
 def expect_explained(page: Page, name: str) -> None:
-    """By its lines of code, and in words."""
-    about = [t(f"mistakes.{name}.{part}") for part in ("training", "decoding", "why")]
-    expect(page.locator(".exercise .about-it p")).to_have_text(about)
+    """By its lines of code."""
     code = [text.rstrip("\n") for text in page.locator(".exercise .code pre").all_text_contents()]
     assert code == [MISTAKES[name].wrong, MISTAKES[name].right]
-    assert page.locator(".exercise .code mark").count() > 0
 
 
 @pytest.mark.parametrize("name", DECODING)
@@ -79,48 +72,32 @@ def test_an_exercise_from_its_symptom_to_its_lines(shared: Visit, name: str) -> 
     guess_right(page, name)
     for which in SIDES:
         expect(exercise.locator(f".sides .{which} .output")).not_to_be_empty()
-        expect(exercise.locator(f"td[data-side={which}]").first).not_to_be_empty()
-    drawn = exercise.locator(".symptom .heatmap")
-    if drawn.count():
-        expect(drawn.first).to_have_attribute("aria-label", matching("mistakes.map"))
-        expect(exercise.locator(".sides .right .heatmap").first).to_be_attached()
 
 
 def test_a_mistake_is_trained_before_ones_eyes_and_outlasts_another_language_and_a_reload(visit: Visit) -> None:
     page = visit.open(OPEN)
     exercise = choose(page, LIVE)
-    legend = exercise.locator(".curves .legendtext")
     page.keyboard.press("1")  # there is nothing to guess from yet
     expect(exercise.locator(".choice").first).to_be_disabled()
-    expect(exercise.locator(".curves")).to_be_hidden()
     exercise.get_by_role("button", name=t("mistakes.live.start")).click()
     expect(exercise.locator(".say")).to_have_text(matching(f"mistakes.{LIVE}.symptom"), timeout=TRAINED)
+    legend = exercise.locator(".curves .legendtext")
     expect(legend).to_contain_text([t("mistakes.this"), t("mistakes.other")])  # not which of them is right
     guess_right(page, LIVE)
-    losses = page.locator("td[data-number=loss]").all_inner_texts()
-    expect(legend).to_have_text([f"{t(f'mistakes.{side}')} {n}" for side, n in zip(SIDES, losses, strict=True)])
-
     page.locator("#language").select_option("zh-Hant")
-    chinese = LOCALES["zh-Hant"]
-    expect(exercise.locator(".reveal")).to_contain_text(chinese[f"mistakes.{LIVE}.cause"])
-    expect(exercise.locator(".measured")).to_be_visible()
-    expect(legend.first).to_contain_text(chinese["mistakes.wrong"])
-    page.wait_for_url("**language=zh-Hant**")  # the address follows a moment later
-    page.locator("#language").select_option("en")
-    page.wait_for_url(re.compile(f"exercise={LIVE}.*language=en"))
+    expect(exercise.locator(".reveal")).to_contain_text(LOCALES["zh-Hant"][f"mistakes.{LIVE}.cause"])
+    expect(legend.first).to_contain_text(LOCALES["zh-Hant"]["mistakes.wrong"])
+    page.wait_for_url(re.compile(f"exercise={LIVE}.*language=zh-Hant"))  # the address follows a moment later
     page.reload()
-    expect(exercise.locator("h2")).to_contain_text(t(f"mistakes.{LIVE}.title"))
+    expect(exercise.locator("h2")).to_contain_text(LOCALES["zh-Hant"][f"mistakes.{LIVE}.title"])
     expect(done(page)).to_have_count(1)
 
 
 def test_a_training_can_be_stopped_skipped_and_is_there_as_it_was_recorded(visit: Visit) -> None:
     page, name = visit.open(OPEN), "teacher_forced_test"
-    for each in TRAINING:
-        choose(page, each)
-        if each != name:
-            page.get_by_role("button", name=t("mistakes.show")).click()
-            expect_explained(page, each)
-            expect(page.locator(".exercise .measured")).to_have_count(0)
+    choose(page, "causal_mask")
+    page.get_by_role("button", name=t("mistakes.show")).click()
+    expect_explained(page, "causal_mask")
     expect(done(page)).to_have_count(0)  # nothing was seen yet
 
     live = choose(page, name).locator(".live")
@@ -132,7 +109,6 @@ def test_a_training_can_be_stopped_skipped_and_is_there_as_it_was_recorded(visit
     live.get_by_role("button", name=t("mistakes.live.recorded")).click()
     expect(live.get_by_role("status")).to_have_text(t("mistakes.live.is_recorded"))
     expect(page.locator(".exercise .say")).to_have_text(symptom(name))
-    expect(done(page, name)).to_have_count(0)
     page.keyboard.press("r")
     expect(done(page, name)).to_be_visible()
 
@@ -145,8 +121,6 @@ def test_a_wrong_guess_is_told_and_keys_walk_on(visit: Visit) -> None:
     exercise.locator(".choice[value=causal_mask]").click()
     why = [t("lesson.wrong"), t("mistakes.causal_mask.telltale"), t("mistakes.no_eval.clue"), t("mistakes.again")]
     expect(reveal).to_have_text(" ".join(why))
-    expect(reveal).to_be_in_viewport(ratio=1)
-    expect(exercise.locator(".choice.wrong")).to_have_attribute("value", "causal_mask")
     expect(exercise.locator(".choice.wrong")).to_be_disabled()
     expect(revealed).to_be_hidden()  # one may guess again
     exercise.locator(".choice[value=no_eval]").click()
@@ -154,9 +128,6 @@ def test_a_wrong_guess_is_told_and_keys_walk_on(visit: Visit) -> None:
     page.keyboard.press("n")
     expect(exercise.locator("h2")).to_contain_text(t("mistakes.softmax_dim.title"))
     expect(revealed).to_be_hidden()
-    expect(exercise.locator(".say")).to_have_text(symptom("softmax_dim"))
-    page.keyboard.press("r")
-    expect(reveal).to_have_text(t("mistakes.verdict", cause=t("mistakes.softmax_dim.cause")))
     page.keyboard.press("b")
     expect(revealed).to_be_visible()  # it was guessed before
 
@@ -171,7 +142,6 @@ def test_another_run_shows_its_own_numbers_and_a_closed_part_asks_nothing(visit:
     found = ask(mistake, {"checkpoint": "classroom", "sentence": sentence, "name": "cross_padding"})
     share = percent(found["wrong"]["numbers"]["weight_on_padding"])
     expect(page.locator("td[data-side=wrong][data-number=weight_on_padding]")).to_have_text(share)
-    expect(exercise.locator(".say")).to_contain_text(share)
     expect(exercise.locator(".revealed")).to_be_visible()  # no guess is asked for again
 
     page.locator("#breakit button[value=whatif]").click()
@@ -183,6 +153,3 @@ def test_another_run_shows_its_own_numbers_and_a_closed_part_asks_nothing(visit:
     page.locator("#breakit button[value=mistakes]").click()
     visit.settle()
     assert visit.asked.count("mistake") == 1
-    choose(page, "no_eval")  # which the toy shows on this model
-    expect(exercise.locator(".say")).to_be_visible()
-    expect(exercise.locator(".symptom > .hint")).to_have_count(0)

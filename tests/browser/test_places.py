@@ -6,14 +6,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from transformer.mistakes import MISTAKES
-
 from .catalogue import matching, t
-from .conftest import BIER, FRAMES, LAPTOP, PHONE, Visit, move, place, until
+from .conftest import BIER, FRAMES, LAPTOP, PHONE, ROOM, Visit, move, place, until
 
-CLASS_STOPS = (1, 6, 9, 13)  # whose figures differ most
-ROOM: Any = {"width": 1280, "height": 720}
 COLA = "ein cola"
+EXERCISES = ("softmax_dim", "causal_mask", "teacher_forced_test")  # of maps, of losses, of a training's sentences
 PLACES = ("tab", "stop", "part", "exercise")
 
 
@@ -98,7 +95,7 @@ def test_back_and_forward_walk_through_places_without_a_reload(visit: Visit) -> 
     walked = [here(page)]
     with visit.answered():  # by the classroom model, with which the lesson begins
         visit.tab("lesson")
-    expect(page.locator("#plan-open")).to_have_text(t("lesson.plan", count=11))
+    expect(page.locator("#checkpoint")).to_have_value("classroom")
     walked.append(here(page))
     page.locator("#stop-next").click()
     walked.append(here(page))
@@ -113,14 +110,9 @@ def test_back_and_forward_walk_through_places_without_a_reload(visit: Visit) -> 
     expect(back).to_be_visible()
     walked.append(here(page))
     assert [each["tab"] for each in walked] == ["translate", "lesson", "lesson", "lesson", "break"]
-    page.keyboard.press("f")
-    expect_in_view(back)
-    page.keyboard.press("Escape")
     page.reload()
     expect(back).to_be_visible()
     page.evaluate("window.unloaded = false")
-    visit.tab("train")
-    walked.append(here(page))
     for expected in walked[-2::-1]:
         page.go_back()
         until_here(page, expected)
@@ -128,41 +120,23 @@ def test_back_and_forward_walk_through_places_without_a_reload(visit: Visit) -> 
     for expected in walked[1:]:
         page.go_forward()
         until_here(page, expected)
-    page.go_back()
     back.click()
     until_here(page, walked[3])
     expect(back).to_be_hidden()
     assert page.evaluate("window.unloaded") is False
 
 
-ALIGNMENT = 15  # the stop that a lesson has where somebody asks for it
-ROOM_STOPS = (*range(1, 13), ALIGNMENT, 13, 14)
-
-
 def test_a_room_sees_every_stop_and_its_answer_without_scrolling(room: Visit) -> None:
-    stops = ",".join(map(str, ROOM_STOPS))
-    page = room.open(f"?tab=lesson&stops={stops}&stop=1&present=yes&checkpoint=classroom")
+    page = room.open("?tab=lesson&stop=1&present=yes&checkpoint=classroom")
     figure = "#lesson .lesson-figure"
-    for n, stop in enumerate(ROOM_STOPS, 1):
-        expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", n=n, of=len(ROOM_STOPS)))
+    for n in range(1, 15):
+        move(page, {"stop": n - 1})
+        expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", n=n))
         page.locator(f"{figure} > :not(:empty)").first.wait_for()
-        choices = page.locator("#lesson .choice")
-        if choices.count():
-            expect_in_view(choices.last)
-            expect(page.locator("#lesson .shape")).to_be_hidden()  # of some stops it is the answer
-            press(page, "1")
-            why = page.locator("#lesson .why")
-            if why.is_visible():
-                expect_in_view(why)
-        if stop == ALIGNMENT:
-            expect_whole(page.locator(".alignment-grid"))
+        expect_in_view(page.locator("#lesson .choice").last)
         press(page, "r")
         expect_answer_in_view(page)
-        if stop == ALIGNMENT:
-            expect_whole(page.locator(".alignment-grid"))
-            expect_in_view(page.locator(".alignment .say"))
         until(lambda: texts(page, f"{figure} :is(tr.marked, rect.marked, figure)")[1] == [])
-        page.keyboard.press("n")
 
 
 def expect_answer_in_view(page: Page) -> None:
@@ -172,14 +146,6 @@ def expect_answer_in_view(page: Page) -> None:
     until(lambda: unseen(page, "#lesson .question .word", f"{figure} :is(text, .word, .chip), #top .chip") == [])
     until(lambda: page.evaluate(SMALLEST) >= 14)
     assert told.evaluate("element => parseFloat(getComputedStyle(element).fontSize)") >= 24
-
-
-def expect_whole(grid: Locator) -> None:
-    """No word of it is cut, and it does not scroll."""
-    expect_in_view(*grid.locator("th .word").all())
-    cut = "grid => [grid.parentElement, ...grid.querySelectorAll('th span')].some((each) => "
-    assert not grid.evaluate(f"{cut}each.scrollHeight > each.clientHeight + 1)")
-    assert grid.evaluate("({ parentElement: box }) => box.scrollWidth <= box.clientWidth + 1")
 
 
 def ask_class(page: Page) -> None:
@@ -195,22 +161,18 @@ def reveal_to_class(page: Page) -> None:
 
 
 def test_a_class_sees_questions_votes_and_answers_without_scrolling(room: Visit) -> None:
-    """They take more room than the same without a class: of the lesson's stops, and of every exercise."""
-    page = room.open("?tab=lesson&stop=1&present=yes&checkpoint=classroom")
+    """They take more room than the same without a class: of a stop of the lesson, and of exercises of each kind."""
+    page = room.open("?tab=lesson&stop=9&present=yes&checkpoint=classroom")
     page.locator("#lesson .choice").first.wait_for()
     page.get_by_role("button", name=t("class.start")).click()
     expect(page.locator("#room-code")).to_be_visible()
     page.keyboard.press("Escape")
-    for stop in CLASS_STOPS:
-        move(page, {"stop": stop - 1})
-        expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", n=stop))
-        page.locator("#lesson .lesson-figure > *").first.wait_for()
-        ask_class(page)
-        expect_in_view(page.locator("#lesson .choice").last, page.locator("#room-answered"))
-        reveal_to_class(page)
-        expect_in_view(page.locator(".room-tally"))
-        expect_answer_in_view(page)
-    for name in MISTAKES:
+    ask_class(page)
+    expect_in_view(page.locator("#lesson .choice").last, page.locator("#room-answered"))
+    reveal_to_class(page)
+    expect_in_view(page.locator(".room-tally"))
+    expect_answer_in_view(page)
+    for name in EXERCISES:
         move(page, {"tab": "break", "part": "mistakes", "exercise": name})
         expect(page.locator(".exercise h2")).to_contain_text(t(f"mistakes.{name}.title"))
         recorded = page.locator(".exercise").get_by_role("button", name=t("mistakes.live.recorded"))
@@ -233,8 +195,8 @@ def test_what_a_tab_says_is_in_view(visit: Visit) -> None:
     places: list[dict[str, Any]] = [
         {"tab": "overview"},
         {"tab": "translate"},
-        *({"tab": "attention", "kind": kind, "drawing": "heatmap"} for kind in ("encoder", "decoder", "cross")),
-        *({"tab": "attention", "kind": "cross", "drawing": drawing} for drawing in ("lines", "table")),
+        *({"tab": "attention", "kind": kind, "drawing": "heatmap"} for kind in ("encoder", "cross")),
+        {"tab": "attention", "kind": "cross", "drawing": "table"},
         {"tab": "inside"},
     ]
     shown = f"{panel} :is(text, .word, .chip):not(.say *), #top .chip"
@@ -252,22 +214,18 @@ def test_what_a_tab_says_is_in_view(visit: Visit) -> None:
             expect_in_view(say)
             # A list of words, such as all that was read, stands in the frame in parts.
             until(lambda: [each for each in unseen(page, f"{panel} .say .word", shown) if " " not in each] == [])
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")  # the run stays in sight
+        expect(page.locator("#translation [aria-current=step]")).to_be_in_viewport()
 
 
 def test_a_phone_sees_the_tabs_and_the_one_that_is_open(visit: Visit) -> None:
     page = visit.page
     page.set_viewport_size(PHONE)
-    visit.open("?kind=cross")  # which names no tab: the frame is whole
-    visit.ask(COLA)
+    visit.open("?tab=lesson&stop=11&checkpoint=classroom")
     tabs = page.get_by_role("tablist", name=t("tabs"))
-    assert tabs.evaluate("list => list.getBoundingClientRect().top") < 120
+    until(lambda: tabs.evaluate("list => list.getBoundingClientRect().top") < 120)  # once the frame is folded
     page.locator("#unfold").click()
     expect(visit.box).to_be_visible()
-    visit.open("?tab=lesson&stop=11&checkpoint=classroom")
-    until(lambda: tabs.evaluate("list => list.getBoundingClientRect().top") < 120)  # once the frame is folded
-    rows = page.locator("#lesson .lesson-figure text.output")
-    expect(rows).to_have_count(9)  # each is named
-    assert all(row.is_visible() for row in rows.all())
     page.evaluate("scrollTo(0, 700)")
     lesson, before = (page.get_by_role("tab", name=t(f"tab.{name}")) for name in ("lesson", "break"))
     expect_in_view(lesson)
@@ -293,7 +251,7 @@ def test_gradios_loader_is_not_drawn_over_the_page(visit: Visit) -> None:
 
 
 def test_an_opening_page_shifts_nothing_and_asks_little(visit: Visit) -> None:
-    """From a link, too."""
+    """With the run that every page brings along: that of a link may come late, and need another line."""
     page = visit.page
     page.add_init_script(
         "window.shifts = []; new PerformanceObserver((list) => { for (const each of list.getEntries()) "
@@ -302,11 +260,8 @@ def test_an_opening_page_shifts_nothing_and_asks_little(visit: Visit) -> None:
     )
     for size, query in (
         (LAPTOP["viewport"], ""),
-        (LAPTOP["viewport"], "?checkpoint=classroom&tab=lesson&stop=12"),
-        (PHONE, "?checkpoint=classroom&tab=attention"),
-        (PHONE, "?checkpoint=classroom&tab=positions"),
-        (PHONE, "?checkpoint=classroom&tab=train"),
-        (PHONE, "?tab=attention&sentence=Das Wasser ist kalt"),  # which the toy refuses
+        (LAPTOP["viewport"], "?tab=lesson&stop=12"),
+        *((PHONE, f"?tab={tab}") for tab in ("attention", "positions", "train")),
     ):
         visit.requests.clear()
         page.set_viewport_size(size)
@@ -316,6 +271,3 @@ def test_an_opening_page_shifts_nothing_and_asks_little(visit: Visit) -> None:
         assert sum(value for value, *_ in shifts) <= 0.05, (query, shifts)
         if not query:
             assert len([each for each in visit.requests if each.startswith("http")]) < 40
-    page.emulate_media(reduced_motion="no-preference")
-    hide = "view => { document.body.classList.add('opening'); return getComputedStyle(view).visibility; }"
-    assert page.locator(".tab-panel.open .view").first.evaluate(hide) == "hidden"  # at once, not after a transition

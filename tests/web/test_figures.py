@@ -30,20 +30,6 @@ def test_the_curves_are_a_column_of_the_encoding_and_a_row_of_the_similarity(dim
     np.testing.assert_array_equal(positions.similar(cosine, position).data[0].y, cosine[position])
 
 
-@given(st.integers(1, 40), st.integers(1, 33))
-def test_similarity_is_one_to_itself_symmetric_and_the_same_for_equal_distances(length: int, d_model: int) -> None:
-    cosine = positions.similarity(sinusoidal_positions(length, 2 * d_model).numpy())
-    np.testing.assert_allclose(np.diag(cosine), 1, atol=1e-6)
-    np.testing.assert_allclose(cosine, cosine.T, atol=1e-6)
-    for distance in range(length):
-        same = np.diag(cosine, distance)
-        np.testing.assert_allclose(same, same[0], atol=1e-5)
-
-
-def test_a_position_without_length_is_like_nothing() -> None:
-    np.testing.assert_array_equal(positions.similarity(np.zeros((1, 1), dtype=np.float32)), [[0.0]])
-
-
 @pytest.mark.parametrize("width", [15, 16])
 @pytest.mark.parametrize("order", get_args(Sinusoid))
 def test_a_wavelength_is_what_one_turn_takes(order: Sinusoid, width: int) -> None:

@@ -1,26 +1,20 @@
 """Spot the bug: every mistake is shown with the model's own numbers, or refused with a sentence."""
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 
 from transformer.data import CORPORA
 from transformer.live.mistake_training import for_page
-from transformer.messages import Message
 from transformer.mistakes import MISTAKES, DecodingMistake
-from transformer.storage.portable import save_portable
 from transformer.web.api import mistakes
 from transformer.web.client import Client
-from transformer.web.sessions.model_store import model_store
 from transformer.web.sessions.models import translator
 from transformer.web.sessions.shared_run import Event
 from transformer.web.sessions.training_queue import BusyError
 
-from ...models import of_pairs
 from .endpoints import BEER, SENTENCES, as_sent, ask, called
-
-DECODING = [mistake for mistake in MISTAKES.values() if isinstance(mistake, DecodingMistake)]
 
 
 def asked(name: str, checkpoint: str, sentence: str) -> dict[str, Any]:
@@ -44,26 +38,6 @@ def test_a_mistake_is_shown_in_the_run_or_where_it_can_be_seen(name: str, checkp
     found = for_page(mistake.run(translator(checkpoint), sentence))
     assert sent == as_sent({"model": checkpoint, "elsewhere": elsewhere, **found})
     assert sent["sentence"] == sentence
-
-
-@pytest.fixture(scope="module")
-def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A visit's own model: one head of two numbers, on one layer."""
-    model = of_pairs(("Guten Morgen", "Good morning"), ("Danke", "Thanks"))
-    file = tmp_path_factory.mktemp("own") / "model"
-    save_portable(model, file)
-    key = model_store().put(model, Client("", "v"), file)
-    yield key
-    model_store().delete(key)
-
-
-@pytest.mark.parametrize("mistake", DECODING, ids=lambda mistake: mistake.name)
-def test_a_model_of_a_visit_shows_them_too(mistake: DecodingMistake, own: str) -> None:
-    sent = asked(mistake.name, own, "Guten Morgen")
-    if mistake.shown_on:
-        assert (sent["model"], sent["elsewhere"]) == (mistake.shown_on, True)
-    else:
-        assert (sent["model"], sent["elsewhere"], sent["sentence"]) == ("big", False, "Guten Morgen")
 
 
 # What programs ask
@@ -113,16 +87,3 @@ def test_a_mistake_of_training_is_trained_in_the_queue_of_trainings(monkeypatch:
     assert (answer["wrong"]["losses"], answer["right"]["losses"]) == ([3.0, 2.5], [2.0])
     ((name, client),) = shop.asked
     assert (name, client.session) == ("causal_mask", "")  # no call is refused because another trains
-
-
-DIED = {"event": "error", "message": Message("train.died").for_page()}
-
-
-@pytest.mark.parametrize(
-    ("event", "refusal"),
-    [(BusyError("train.crowded"), "Too many visitors"), (DIED, "unexpectedly"), (None, "going down")],
-)
-def test_what_the_training_queue_refuses(event: Any, refusal: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mistakes, "training_queue", lambda: Busy(*filter(None, [event])))
-    with pytest.raises(ValueError, match=refusal):
-        called(mistakes.spot_the_bug, name="rank_collapse")

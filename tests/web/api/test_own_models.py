@@ -1,20 +1,17 @@
 """A visit's own model is shown as the shipped ones are; when it is gone it is gone, and no visit hears of another's."""
 
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from transformer import TransformerConfig, Translator
+from transformer import Translator
 from transformer.data import uploaded_corpus
 from transformer.inference.attention_maps import KINDS
 from transformer.live.limits import Limits
-from transformer.network.cost import count_parameters
 from transformer.storage.checkpoint import Checkpoint
 from transformer.storage.portable import PortableModel, load_portable, save_portable
 from transformer.web.api import decoding, downloads, mistakes, translate, what_if
@@ -23,7 +20,6 @@ from transformer.web.client import Client
 from transformer.web.sessions import models
 from transformer.web.sessions.model_store import ModelStore
 
-from ...models import TRAINING
 from ...networks import network
 from .endpoints import OF_MODELS, Answer, Function, as_sent, ask
 from .test_endpoints import refused
@@ -125,6 +121,12 @@ def test_heads_are_ablated_where_the_output_is_as_long_as_the_decoder_reads(stor
     assert not refused(ask(what_if.sweep, {"checkpoint": key, "sentence": SENTENCE, "on": "sentence"}))
 
 
+def test_mistakes_of_decoding_are_shown_in_it_or_where_they_can_be_seen(key: str) -> None:
+    for name, elsewhere in (("softmax_dim", False), ("no_eval", True)):
+        sent = ask(mistakes.mistake, {"checkpoint": key, "sentence": SENTENCE, "name": name})
+        assert (sent["elsewhere"], sent["sentence"] == SENTENCE) == (elsewhere, not elsewhere)
+
+
 # What is kept
 
 
@@ -143,49 +145,20 @@ def test_few_answers_about_visitors_models_are_kept_and_many_about_shipped_ones(
         assert computed == [*range(4), 0]
 
 
-def test_a_large_model_reads_fewer_held_out_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
-    every = models.held_out("classroom")
-    assert models.readable("classroom") == every
-    assert len(models.readable("classroom", 25)) >= what_if.MAX_PAIRS
-    papers = count_parameters(TransformerConfig(294, 207))
-    monkeypatch.setattr(models, "count_parameters", lambda config: papers)
-    assert 50 < len(models.readable("classroom")) < 200
-    assert models.readable("classroom", 145) == every[:1]
-
-
 # What is taken home
 
 
-@pytest.mark.slow
-def test_a_notebook_runs_beside_the_file_of_a_model_that_it_cannot_carry(
-    key: str, store: ModelStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_notebook_asks_for_the_file_of_a_model_that_it_cannot_carry(
+    key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """That notebooks run is tested in tests/analysis/test_notebook.py."""
     monkeypatch.setattr("transformer.analysis.notebook.MAX_CARRIED", 1000)
-    (tmp_path / "Mein-Modell.safetensors").write_bytes(store.find(key).file.read_bytes())
     answer = asked(downloads.notebook, key)
     assert answer["name"] == "Mein Modell-attention.ipynb"
     assert key not in answer["text"]
-    cells = json.loads(answer["text"])["cells"]
-    assert "Put the model's file beside" in cells[0]["source"]
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.path", [*sys.path])
-    space: dict[str, Any] = {}
-    for cell in cells:
-        if cell["cell_type"] == "code":
-            exec(cell["source"], space)
-    assert space["translator"].checkpoint.src_vocab == models.translator(key).checkpoint.src_vocab
-    assert len(space["checks"]) == 4
-
-
-def test_provenance_names_pairs_steps_and_the_settings_that_had_an_effect(store: ModelStore) -> None:
-    training = TRAINING | {"steps_taken": 2, "schedule": "warmup", "warmup_steps": 1}  # which has its own rate
-    sent = ask(downloads.provenance, {"checkpoint": stored(store, replace(own(), training=training))})
-    assert (sent["checkpoint"], sent["command"], sent["seed"]) == ("Mein Modell", None, TRAINING["seed"])
-    assert (sent["trained"]["pairs"], sent["trained"]["steps"]) == (3, 2)
-    found = sent["trained"]["settings"]
-    assert found.items() >= {"d_model": 16, "n_heads": 2, "layers": 1, "schedule": "warmup", "warmup_steps": 1}.items()
-    assert "learning_rate" not in found
-    assert ask(downloads.provenance, {"checkpoint": "toy"})["trained"] is None
+    title, *cells = json.loads(answer["text"])["cells"]
+    assert "Put the model's file beside" in title["source"]
+    assert any("Mein-Modell.safetensors" in cell["source"] for cell in cells)
 
 
 # Gone, and other visits'

@@ -3,6 +3,7 @@
 import base64
 import gzip
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from transformer.web.api.payload import TICKS, for_page, packed, page_maps
 from transformer.web.api.runs import translate
 from transformer.web.server.page_routes import LEVEL
 
-from ...marian import SENTENCES, marian_folder
+from ...marian import SENTENCES
 from .endpoints import BEER, ask, called
 
 # ---- every weight and every number ----
@@ -112,69 +113,36 @@ def test_the_page_learns_what_heads_are_worth() -> None:
 
 # ---- the kind of network ----
 
-PLAIN = {"tied_output": False, "one_vocabulary": False, "scaled": True, "sinusoid": "interleaved", "pieces": False}
-PLAIN |= {"silent": [], "start_is_padding": False}
-OF_MARIAN = {"tied_output": True, "sinusoid": "halves", "pieces": True}
-SEPARATE: dict[str, Any] = {
-    "shared": False,
-    "start_is_pad": False,
-    "suppresses_padding": False,
-    "scale_embedding": False,
-}
-SEPARATE |= {"activation_function": "gelu", "encoder_layers": 1, "decoder_layers": 3}
-MARIAN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # settings, and what is said of them
-    "shared": (
-        {},
-        {"tied": True, "one_vocabulary": True, "scaled": True, "start_is_padding": True, "silent": ["P", "S", "<pad>"]},
-    ),
-    "separate": (
-        SEPARATE,
-        {"tied": False, "one_vocabulary": False, "scaled": False, "start_is_padding": False, "silent": ["P", "S"]},
-    ),
-}
+
+@pytest.fixture(scope="module")
+def pieces(marian: Path) -> Translator:
+    return Translator.load(marian, device="cpu")
 
 
-@pytest.fixture(scope="module", params=MARIAN)
-def marian(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[Translator, dict[str, Any]]:
-    folder = tmp_path_factory.mktemp("marian") / request.param
-    fields, facts = MARIAN[request.param]
-    marian_folder(folder, 5, **fields)
-    return Translator.load(folder, device="cpu"), OF_MARIAN | facts
-
-
-def test_the_page_is_told_what_a_network_does_otherwise(marian: tuple[Translator, dict[str, Any]]) -> None:
-    translator, facts = marian
-    run = translator.translate(SENTENCES[0])
-    told = for_page(run, None, translator.checkpoint)
-    assert told["text"] == run.text
+def test_the_page_is_told_what_a_network_does_otherwise(pieces: Translator) -> None:
+    run = pieces.translate(SENTENCES[0])
+    told = for_page(run, None, pieces.checkpoint)
+    facts = {"tied": True, "tied_output": True, "one_vocabulary": True, "scaled": True, "sinusoid": "halves"}
+    facts |= {"pieces": True, "start_is_padding": True, "silent": ["P", "S", "<pad>"]}
     assert told["model"].items() >= facts.items()
-    assert [each.name for each in check(translator, run) if each.ok] == ["rows", "masked", "cached", "torch"]
+    assert [each.name for each in check(pieces, run) if each.ok] == ["rows", "masked", "cached", "torch"]
 
 
 def test_nothing_is_otherwise_in_a_shipped_one(toy: Translator) -> None:
-    assert for_page(toy.translate("ich"), None, toy.checkpoint)["model"].items() >= PLAIN.items()
+    facts = {"tied_output": False, "one_vocabulary": False, "scaled": True, "sinusoid": "interleaved", "pieces": False}
+    facts |= {"start_is_padding": False, "silent": []}
+    assert for_page(toy.translate("ich"), None, toy.checkpoint)["model"].items() >= facts.items()
 
 
-def test_page_and_files_have_the_words_of_a_run_of_pieces(marian: tuple[Translator, dict[str, Any]]) -> None:
-    model, _ = marian
-    run = model.translate(SENTENCES[0])
-    words = for_page(run, None, model.checkpoint)["words"]
+def test_page_and_files_have_the_words_of_a_run_of_pieces(pieces: Translator) -> None:
+    """What a word of several pieces attends to is tested in tests/inference/test_words.py."""
+    run = pieces.translate(SENTENCES[0])
+    words: Any = for_page(run, None, pieces.checkpoint)["words"]
     assert " ".join(words["source"]["names"]) == "Der alte Mann trinkt ein kaltes Bier . E"
-    read = words["decoder_input"]
-    for side, tokens in ((words["source"], run.source), (read, run.decoder_input), (words["output"], run.output)):
-        assert len(side["of"]) == len(tokens)
-        assert sorted(set(side["of"])) == list(range(len(side["names"])))
-    table = run.table(words=True)
-    np.testing.assert_allclose(table.groupby(["kind", "layer", "head", "query"])["weight"].sum(), 1, atol=1e-5)
-    first = [i for i, word in enumerate(read["of"]) if word == 0]
-    weights, of_source = run.attention.cross[0].weights[2][first], np.array(words["source"]["of"])
-    expected = [weights[:, of_source == word].sum(axis=1).mean() for word in range(len(words["source"]["names"]))]
-    cross = table.query("kind == 'cross' and layer == 0 and head == 2 and query == 0")
-    np.testing.assert_allclose(cross["weight"], expected, atol=1e-6)
+    for side, tokens in (("source", run.source), ("decoder_input", run.decoder_input), ("output", run.output)):
+        assert len(words[side]["of"]) == len(tokens)
+        assert sorted(set(words[side]["of"])) == list(range(len(words[side]["names"])))
     for in_words in (False, True):
         sources = {cell["id"]: cell["source"] for cell in json.loads(notebook(run, "model", words=in_words))["cells"]}
         assert ("words=True" in sources["table"]) == in_words
         assert ("attention_of_words" in sources["head"]) == in_words
-        assert "folder" in sources["title"]  # beside the notebook, which carries no model

@@ -3,7 +3,6 @@
 import base64
 import math
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -52,13 +51,6 @@ def test_a_file_is_pairs_and_bad_rows_are_named_by_their_numbers() -> None:
     assert [(bad["row"], bad["message"]["key"]) for bad in sent["bad"]] == [(n, "pairs.one_column") for n in (1, 2)]
 
 
-@pytest.mark.parametrize("text", ["YQl4", "====", "\ud800", "", packed(b"\xff\xfe\0")])
-@pytest.mark.parametrize("header", [None, "x"])
-def test_any_file_is_answered(text: str, header: Any) -> None:
-    sent = ask(train.pairs, {"file": text, "header": header})
-    assert sent.keys() in ({"pairs", "bad", "header"}, {"error"}, {"error", "bad"})
-
-
 def test_a_plan_shows_both_vocabularies_and_a_pair_as_ids() -> None:
     sent = ask(train.plan, question())
     assert sent["uniform"] == math.log(9)
@@ -72,10 +64,3 @@ def test_a_plan_shows_both_vocabularies_and_a_pair_as_ids() -> None:
     assert pair["target"] == ["i", "want", "a", "beer", ".", "E"]
     for side, ids in (("source", "source_ids"), ("target", "decoder_input_ids"), ("target", "target_ids")):
         assert [words[side][i] for i in pair[ids]] == pair[ids.removesuffix("_ids")]
-
-
-def test_a_plan_of_nothing_is_all_problems() -> None:
-    for asked in ({}, question("own") | {"pairs": []}):
-        sent = ask(train.plan, asked)
-        assert sent["problems"]
-        assert (sent["example"], sent["vocabularies"]) == (None, None)

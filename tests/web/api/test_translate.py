@@ -1,5 +1,6 @@
 """The run that the page shows, or why there is none."""
 
+from transformer.data import CORPORA
 from transformer.web.api.translate import show, surprise, translate
 
 from .endpoints import BEER, FLAGSHIP, as_sent, ask
@@ -19,6 +20,11 @@ def test_a_surprise_is_a_held_out_sentence_translated_by_the_model_that_never_sa
     for run in runs:
         assert run["checkpoint"] == "classroom"
         assert run["reference"]["held_out"]
+
+
+def test_the_examples_of_the_classroom_are_translated_right() -> None:
+    for each in CORPORA["classroom"].examples:
+        assert ask(translate, {"checkpoint": "classroom", "sentence": each.sentence})["run"]["reference"]["same"]
 
 
 def test_the_toy_has_no_surprise() -> None:

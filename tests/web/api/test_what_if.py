@@ -14,7 +14,7 @@ from transformer.web.api.payload import for_page
 from transformer.web.api.translate import translate
 from transformer.web.sessions.models import held_out, translator
 
-from .endpoints import BEER, SENTENCES, Answer, as_sent, ask, asked, called
+from .endpoints import BEER, SENTENCES, Answer, as_sent, asked, called
 from .test_endpoints import refused
 
 CHANGES: list[dict[str, Any]] = [
@@ -75,15 +75,6 @@ def test_a_sweep_says_what_is_lost_without_each_head(on: str) -> None:
 
 def test_a_model_without_held_out_sentences_says_so() -> None:
     assert refused(asked(what_if.sweep, "toy", on="held_out"), "error.no_held_out")
-
-
-def test_every_word_of_the_lists_can_be_read_or_said() -> None:
-    words = ask(what_if.vocabulary, {"checkpoint": "toy"})
-    assert words["source"] == ["bier", "cola", "ein", "ich", "mochte"]
-    for word in words["source"]:
-        assert shown({"do": "swap_word", "position": 0, "word": word})["run"]["source"][0] == word
-    for word in words["target"]:
-        assert shown({"do": "force_word", "step": 0, "word": word})["run"]["output"][0] == word
 
 
 def test_what_if_answers_programs_with_both_runs_and_their_difference() -> None:

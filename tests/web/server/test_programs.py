@@ -73,15 +73,6 @@ def test_a_sessions_own_model_is_the_pages(client: TestClient) -> None:
     assert SECRET not in refused
 
 
-def test_what_is_not_there_is_refused(client: TestClient) -> None:
-    for path in ("run/nothing", "run/predict", "call/nothing"):
-        answer = client.post(f"/gradio_api/{path}", json={"data": [SECRET], "fn_index": 99})
-        assert answer.status_code in (404, 422, 503), path
-        assert SECRET not in answer.text
-    for path in ("component_server", "process_recording", "vibe-edit"):
-        assert client.post(f"/gradio_api/{path}", json={}).status_code == 404
-
-
 @async_test
 async def test_an_addresss_calls_wait_before_gradio_has_them() -> None:
     begun: list[str] = []
