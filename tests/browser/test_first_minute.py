@@ -5,6 +5,18 @@ from playwright.sync_api import Browser, expect
 from .catalogue import matching, t
 from .conftest import SENTENCES, Visit, visiting
 
+MAX_FRAME, MAX_CONTROLS = 200, 22  # px over the open tab at 1280 x 720; on the first screen
+CONTROLS = """() => [...document.querySelectorAll("button, a, input, select, summary")].filter((each) => {
+    const { width, height, top } = each.getBoundingClientRect();
+    return width && height && top < innerHeight && getComputedStyle(each).visibility !== "hidden";
+}).length"""
+
+
+def height_of_frame(visit: Visit) -> float:
+    box = visit.page.locator("[role=tabpanel].open").bounding_box()
+    assert box
+    return box["y"]
+
 
 def test_three_captions_play_once_and_can_be_skipped(browser: Browser, url: str) -> None:
     with visiting(browser, url) as visit:  # whose clock is nobody else's
@@ -24,6 +36,16 @@ def test_three_captions_play_once_and_can_be_skipped(browser: Browser, url: str)
         expect(captions).to_contain_text(t("intro.vectors"))
         page.locator("#intro-skip").click()
         expect(captions).to_be_hidden()
+
+
+def test_the_frame_is_low_and_the_first_screen_has_few_controls(visit: Visit) -> None:
+    visit.open("")
+    visit.page.set_viewport_size({"width": 1280, "height": 720})
+    assert visit.step == 0
+    assert height_of_frame(visit) <= MAX_FRAME
+    assert visit.page.evaluate(CONTROLS) <= MAX_CONTROLS
+    visit.choose_model("classroom")
+    assert height_of_frame(visit) <= MAX_FRAME
 
 
 def test_another_model_answers_where_the_toy_cannot_read_a_sentence(shared: Visit) -> None:

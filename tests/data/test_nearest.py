@@ -1,5 +1,9 @@
 """The nearest sentence shares words with what was typed, rare ones first, and is one that the corpus has."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from transformer.data import CORPORA, TOY, nearest_pairs, uploaded_corpus
@@ -13,6 +17,17 @@ def test_the_nearest_pair_shares_the_words_that_few_pairs_have() -> None:
         "A dog barks .",
         "A child and a ball",
     ]
+
+
+def test_of_equally_near_sentences_it_is_the_same_in_every_process() -> None:
+    code = "from transformer.data import TOY, nearest_pairs; print(nearest_pairs('Cola Bier ein', TOY, 1)[0].source)"
+    found = set()
+    for seed in ("0", "4"):
+        run = subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        )
+        found.add(run.stdout)
+    assert len(found) == 1
 
 
 def test_a_pair_of_the_classroom_is_a_whole_sentence_of_its_grammar() -> None:

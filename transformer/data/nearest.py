@@ -5,7 +5,7 @@ from collections import Counter
 from functools import lru_cache
 from heapq import nlargest
 from itertools import pairwise
-from math import log
+from math import fsum, log
 
 from .alignment import AlignedPair
 from .corpus import Corpus
@@ -27,7 +27,8 @@ def nearest_pairs(sentence: str, corpus: Corpus, most: int) -> list[AlignedPair]
 
     def score(candidate: tuple[AlignedPair, set[tuple[str, ...]]]) -> float:
         parts = candidate[1]
-        return sum(map(weight, wanted & parts)) / sum(map(weight, wanted | parts))
+        # Exactly, because the order of a set, and with it the rounding of a sum, is another in another process.
+        return fsum(map(weight, wanted & parts)) / fsum(map(weight, wanted | parts))
 
     sharing = (candidate for candidate in candidates if wanted & candidate[1])
     return [pair for pair, _ in nlargest(most, sharing, key=score)]
