@@ -298,3 +298,8 @@ def test_label_smoothing_leaves_a_word_no_more_than_its_limit(classroom: Transla
     assert math.prod(words) < 0.5
     assert np.median(words) == pytest.approx(limit, abs=0.02)
     assert about("toy")["label_smoothing"] == 0
+
+
+def test_pytorchs_attention_gives_nan_where_no_key_may_be_attended_to() -> None:
+    attention, x = nn.MultiheadAttention(8, 2, batch_first=True), torch.ones(1, 3, 8)
+    assert attention(x, x, x, key_padding_mask=torch.ones(1, 3, dtype=torch.bool))[0].isnan().all()
