@@ -24,7 +24,7 @@ from ..data.vocabulary import END, PAD, START, SentenceError
 from ..messages import Message
 from ..network.config import Sinusoid
 from ..network.engine import DecodingEngine, EngineDecoding
-from ..network.int8 import PRECISION, Precision, to_int8
+from ..network.int8 import Precision, pick_precision, to_int8
 from ..network.layers import sinusoidal_positions
 from ..network.masks import causal_mask, padding_mask
 from ..network.probe import Probe, Recorder, chain
@@ -327,34 +327,26 @@ class Translator:
             CheckpointError: there is no such checkpoint or model, it is damaged, too large or cannot be fetched, or its
                 network is another than this one.
             PortableError: the file cannot be used.
-            ValueError: the device is not available, or there is no such precision on it.
+            ValueError: the device is not available, or the precision does not exist or is not for this machine.
         """
-        if os.path.isfile(name):
-            file = Path(name)
-            checkpoint = load_portable(file, device=pick_device(device)).checkpoint
-            return cls(checkpoint, file.stem, device)._in(precision or "float32")
-        from_environment = os.environ.get(PRECISION) or "float32"
         folder = FOLDER / name if name in available_checkpoints() else Path(name)
-        if isinstance(name, str) and not os.path.isdir(folder) and is_on_hub(name):
+        shown, is_real = folder.name, False
+        if os.path.isfile(name):
+            checkpoint, shown = load_portable(Path(name), device=pick_device(device)).checkpoint, folder.stem
+        elif isinstance(name, str) and not os.path.isdir(folder) and is_on_hub(name):
             fetched = fetch(name, progress, max_bytes)
             checkpoint = load_marian(fetched.folder, pick_device(device), fetched.weights, mapped=True)
-            return cls(checkpoint, name, device)._in(precision or from_environment)
-        if not str(name) or not os.path.isdir(folder):
+            shown, is_real = name, True
+        elif not str(name) or not os.path.isdir(folder):
             there = ", ".join(available_checkpoints()) or "none"
             raise CheckpointError(f"{' '.join(str(name).split())}: no such checkpoint; there is {there}")
-        if is_marian(folder):
-            checkpoint = load_marian(folder, pick_device(device))
-            return cls(checkpoint, folder.name, device)._in(precision or from_environment)
-        return cls(load_checkpoint(folder, pick_device(device)), folder.name, device)._in(precision or "float32")
-
-    def _in(self, precision: str) -> "Translator":
-        """This one with such weights, which its name says."""
-        if precision not in get_args(Precision):
-            raise ValueError(f"the precision {precision!r} is not one of {', '.join(get_args(Precision))}")
-        if precision == "float32":
-            return self
-        to_int8(self.checkpoint.model)
-        return Translator(self.checkpoint, f"{self.name} (int8)", self.requested_device)
+        else:
+            is_real = is_marian(folder)
+            checkpoint = (load_marian if is_real else load_checkpoint)(folder, pick_device(device))
+        if pick_precision(precision, from_environment=is_real) == "int8":
+            to_int8(checkpoint.model)
+            shown += " (int8)"
+        return cls(checkpoint, shown, device)
 
     def translate(
         self,

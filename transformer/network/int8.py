@@ -3,14 +3,15 @@
 A network with them is used as any other, with every map, probe and intervention. The decoding engine is not made of it.
 """
 
+import os
 import warnings
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
 Precision = Literal["float32", "int8"]
-PRECISION = "TRANSFORMER_PRECISION"  # the environment variable
+ENVIRONMENT = "TRANSFORMER_PRECISION"
 MOST = 63  # two products of a weight and an 8-bit input fit in 16 bits, as some processors add them
 
 
@@ -26,27 +27,31 @@ class Int8Linear(nn.Module):
         self._scales = weight.abs().amax(dim=1).clamp_min(torch.finfo(weight.dtype).tiny) / MOST
         self._rounded = (weight / self._scales[:, None]).round().to(torch.int8)
         self._sums = self._rounded.sum(dim=1, dtype=torch.int32)
-        self._shift = torch.zeros_like(self._scales) if linear.bias is None else linear.bias.detach()
         self._nothing = torch.zeros_like(self._scales)
+        self.bias = self._nothing if linear.bias is None else linear.bias.detach()
         with warnings.catch_warnings():  # PyTorch will remove these, but has nothing as fast in their place yet
             warnings.filterwarnings("ignore", "fbgemm_")
             self._packed = torch.fbgemm_pack_quantized_matrix(self._rounded)
-            self(weight[:1])
+            self(weight[:1])  # which warns once, the first time
 
     @property
     def weight(self) -> Tensor:
         """What the weights stand for, in float32: (out, in)."""
         return self._rounded * self._scales[:, None]
 
-    @property
-    def bias(self) -> Tensor:
-        return self._shift
-
     def forward(self, x: Tensor) -> Tensor:
         y = torch.fbgemm_linear_int8_weight_fp32_activation(
             x, self._rounded, self._packed, self._sums, 1.0, 0, self._nothing
         )
-        return torch.addcmul(self._shift, y, self._scales)
+        return torch.addcmul(self.bias, y, self._scales)
+
+
+def pick_precision(name: str | None, from_environment: bool) -> str:
+    """`name`, else perhaps $TRANSFORMER_PRECISION, else float32. Raises ValueError for one that does not exist."""
+    wanted = name or (os.environ.get(ENVIRONMENT) if from_environment else None) or "float32"
+    if wanted not in get_args(Precision):
+        raise ValueError(f"the precision {wanted!r} is not one of {', '.join(get_args(Precision))}")
+    return wanted
 
 
 def to_int8(model: nn.Module) -> None:

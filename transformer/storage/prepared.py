@@ -54,9 +54,10 @@ def _mapped(file: Path, config: TransformerConfig) -> Transformer:
     with init_empty_weights():
         model = Transformer(config)
     made: dict[str, nn.Parameter] = {}  # weights that are tied are one
-    for of, shape, stride, offset in places.values():
+    for place in places.values():
+        of, shape, stride, offset = place
         view = storages[of].as_strided(shape, stride, storages[of].storage_offset() + offset)
-        made.setdefault(str([of, shape, stride, offset]), nn.Parameter(view))
+        made.setdefault(str(place), nn.Parameter(view))
     model.load_state_dict({name: made[str(place)] for name, place in places.items()}, assign=True)
     return model.requires_grad_(False)
 
