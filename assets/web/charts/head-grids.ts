@@ -5,14 +5,16 @@ import { formatPercent, t } from "../state/i18n.ts";
 import { state } from "../state/state.ts";
 import { h } from "../ui/dom.ts";
 import { button, changeDetector } from "../ui/parts.ts";
-import { type Shown, thumbnail } from "./map-canvas.ts";
+import { type Shown, smallMap } from "./map-canvas.ts";
 import { contrastClass } from "./map-parts.ts";
 
 /** On buttons that stay, or else the one with the focus would lose it. */
 export function headGrid(choose: (head: number) => void) {
   const element = h("div", { class: "heads" });
   const hasNewCount = changeDetector();
+  const areNew = changeDetector();
   const isNew = changeDetector();
+  let maps: { shown: Shown; repaint: () => void }[] = []; // a new canvas takes longer than to paint one
   const headButton = (head: number) => {
     const name = h("small", {}, t("head_n", { head: head + 1 }));
     return button(null, [h("span", { class: "thumbnail" }), name], () => choose(head));
@@ -20,11 +22,21 @@ export function headGrid(choose: (head: number) => void) {
   function draw({ run, kind, layer, head: chosen }: Shown) {
     const { heads } = run.attention[kind];
     if (hasNewCount(heads)) element.replaceChildren(...Array.from({ length: heads }, (_, head) => headButton(head)));
-    const areNew = isNew(run, kind, layer, state.gold);
-    for (const [head, each] of [...element.children].entries()) {
-      if (areNew) each.firstElementChild?.replaceChildren(thumbnail(kind, layer, head, run));
-      each.ariaPressed = String(head === chosen);
-    }
+    const buttons = [...element.children];
+    const isPainted = isNew(run, kind, layer, state.gold);
+    if (areNew(run, kind)) {
+      maps = buttons.map((each, head) => {
+        const shown = { run, kind, layer, head };
+        const { canvas, repaint } = smallMap(shown);
+        each.firstElementChild?.replaceChildren(canvas);
+        return { shown, repaint };
+      });
+    } else if (isPainted)
+      for (const { shown, repaint } of maps) {
+        shown.layer = layer;
+        repaint();
+      }
+    for (const [head, each] of buttons.entries()) each.ariaPressed = String(head === chosen);
   }
   return { element, draw };
 }

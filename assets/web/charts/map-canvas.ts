@@ -9,6 +9,7 @@ import type { Word } from "./map-parts.ts";
 const LEVELS = 101; // colours of a hue, one a per cent
 const HATCH = 8.5; // px from one line of masked cells to the next
 const MAX_CORNER = 4; // px
+const MOST_ROUND = 400; // cells with round corners
 const RING_FROM = 9; // px a cell: a smaller one has a dot instead of a gold ring
 const FINE = 2; // pixels a px, even if the screen has fewer: so fine are saved pictures, too
 const MAX_FINE = 4e6; // pixels of a canvas that is finer than the screen
@@ -148,7 +149,6 @@ type Box = { x: number; y: number; width: number; height: number };
 export function paintMap(context: CanvasRenderingContext2D, { run, kind, layer, head }: Shown, box: Box) {
   const { x, y, width, height } = box;
   const maps = run.attention[kind];
-  const { levels } = palette();
   const { a: pixels } = context.getTransform();
   const merged = Math.ceil(Math.max(1, maps.keys.length / width / pixels, maps.queries.length / height / pixels));
   const grid = mergedCells(gridOf(maps, layer, head), merged);
@@ -156,32 +156,59 @@ export function paintMap(context: CanvasRenderingContext2D, { run, kind, layer, 
   context.beginPath();
   context.rect(x, y, width, height);
   context.clip();
-  if (grid.open.includes(0)) paintHatch(context, box);
-  context.imageSmoothingEnabled = false;
-  context.drawImage(cellImage(cellColours(grid, levels, 0), grid.across, grid.down), x, y, width, height);
-  cutGaps(context, grid, box, pixels);
+  const hasCorners = gapOf(width / grid.across) && gapOf(height / grid.down);
+  if (hasCorners && grid.open.length <= MOST_ROUND) paintCells(context, grid, box, pixels);
+  else {
+    if (grid.open.includes(0)) paintHatch(context, box);
+    context.imageSmoothingEnabled = false;
+    const image = cellImage(cellColours(grid, palette().levels, 0), grid.across, grid.down);
+    context.drawImage(image, x, y, width, height);
+    clearGaps(context, grid, box, pixels);
+  }
   context.restore();
   if (state.gold && kind === "cross") paintGold(context, run, box);
 }
 
-/** Leave of a map its cells: gaps between them, and round corners. @param pixels a px */
-function cutGaps(context: CanvasRenderingContext2D, { across, down }: Grid, box: Box, pixels: number) {
-  const [cellWidth, cellHeight] = [box.width / across, box.height / down];
-  const [beside, below] = [gapOf(cellWidth), gapOf(cellHeight)];
-  if (!beside && !below) return;
-  const sharp = (at: number) => Math.round(at * pixels) / pixels;
-  const edges = (start: number, cell: number, count: number) =>
-    Array.from({ length: count + 1 }, (_, i) => sharp(start + i * cell));
-  const [columns, rows] = [edges(box.x, cellWidth, across), edges(box.y, cellHeight, down)];
-  const corner = beside && below ? Math.min(MAX_CORNER, cellWidth / 6, cellHeight / 6) : 0;
-  const outlines = new Path2D();
-  for (let row = 0; row < down; row++)
-    for (let column = 0; column < across; column++) {
-      const [left, top] = [columns[column], rows[row]];
-      outlines.roundRect(left, top, columns[column + 1] - left - beside, rows[row + 1] - top - below, corner);
+/** The cells of a map, which has gaps between them. @param pixels a px */
+function cellBoxes({ across, down }: Grid, box: Box, pixels: number) {
+  const edges = (start: number, size: number, count: number) => {
+    const gap = gapOf(size / count);
+    const sharp = (i: number) => Math.round((start + (i * size) / count) * pixels) / pixels;
+    return Array.from({ length: count }, (_, i) => ({ at: sharp(i), size: sharp(i + 1) - gap - sharp(i), gap }));
+  };
+  return { columns: edges(box.x, box.width, across), rows: edges(box.y, box.height, down) };
+}
+
+/** Cell by cell, with round corners: of thousands this would take longer than a frame has. */
+function paintCells(context: CanvasRenderingContext2D, grid: Grid, box: Box, pixels: number) {
+  const { columns, rows } = cellBoxes(grid, box, pixels);
+  const corner = Math.min(MAX_CORNER, box.width / grid.across / 6, box.height / grid.down / 6);
+  const colours = cellColours(grid, palette().levels, 0);
+  const masked = new Path2D();
+  for (const [i, colour] of colours.entries()) {
+    const [column, row] = [columns[i % grid.across], rows[Math.floor(i / grid.across)]];
+    const cell = [column.at, row.at, column.size, row.size, corner] as const;
+    if (!grid.open[i]) {
+      masked.roundRect(...cell);
+      continue;
     }
-  context.globalCompositeOperation = "destination-in";
-  context.fill(outlines);
+    context.fillStyle = cssColour(colour);
+    context.beginPath();
+    context.roundRect(...cell);
+    context.fill();
+  }
+  if (!grid.open.includes(0)) return;
+  context.clip(masked);
+  paintHatch(context, box);
+}
+
+/** @param colour as `ImageData` holds it */
+const cssColour = (colour: number) => `rgb(${new Uint8Array(new Uint32Array([colour]).buffer).slice(0, 3).join()})`;
+
+function clearGaps(context: CanvasRenderingContext2D, grid: Grid, box: Box, pixels: number) {
+  const { columns, rows } = cellBoxes(grid, box, pixels);
+  for (const { at, size, gap } of columns) if (gap) context.clearRect(at + size, box.y, gap, box.height);
+  for (const { at, size, gap } of rows) if (gap) context.clearRect(box.x, at + size, box.width, gap);
 }
 
 function paintGold(context: CanvasRenderingContext2D, run: DrawnRun, { x, y, width, height }: Box) {
@@ -219,16 +246,18 @@ const FEW = 20; // words across or down a small map
 const MANY = 64;
 
 /** A map without words, whose place says how large it is. */
-export function thumbnail(kind: Kind, layer: number, head: number, run: DrawnRun = state.run) {
-  const { queries, keys } = run.attention[kind];
+export function smallMap(shown: Shown) {
+  const { queries, keys } = shown.run.attention[shown.kind];
   const most = Math.max(queries.length, keys.length);
   const cell = most > MANY ? MANY / most / FINE : most > FEW ? 2 : 8; // px
   const box = { x: 0, y: 0, width: keys.length * cell, height: queries.length * cell };
-  const paint = (context: CanvasRenderingContext2D) => paintMap(context, { run, kind, layer, head }, box);
-  const { canvas } = paintedCanvas(box.width, box.height, paint);
+  const { canvas, repaint } = paintedCanvas(box.width, box.height, (context) => paintMap(context, shown, box));
   canvas.setAttribute("aria-hidden", "true");
-  return canvas;
+  return { canvas, repaint };
 }
+
+export const thumbnail = (kind: Kind, layer: number, head: number, run: DrawnRun = state.run) =>
+  smallMap({ run, kind, layer, head }).canvas;
 
 /** `weights` of a word in every map, and where the mask is `open`; `count`: words of the word's axis. */
 type Weights = { weights: number[][]; open: boolean[]; count: number };

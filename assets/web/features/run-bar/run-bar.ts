@@ -83,6 +83,7 @@ const build = (signal: AbortSignal) => ({
   changed: h("div", { class: "changed", hidden: true }),
   compare: link(t("changed.compare"), () => update({ tab: "break", part: "whatif" })),
   isNewRun: changeDetector(),
+  isNewWidth: changeDetector(), // of the line of tokens
   isNewSight: changeDetector(),
   weights: [] as number[], // of the source words, at the step
 });
@@ -133,11 +134,13 @@ function draw(parts: Parts) {
     token.ariaSelected = String(i === step);
   }
   const strongest = argmax(weights);
+  const isNewWidth = parts.isNewWidth(run, isPresenting());
   if (parts.isNewSight(run, step, strongest, isPresenting()))
     requestAnimationFrame(() => {
-      fitTokens(target);
+      if (isNewWidth) fitTokens(target); // it restyles the line twice: not at every switch
       scrollToMiddle(source, source.children[strongest]);
       scrollToMiddle(target, target.children[step]);
+      scrollToMiddle(target.parentElement as HTMLElement, target.children[step]);
     });
   steps.draw();
   parts.unit.draw();
