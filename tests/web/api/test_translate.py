@@ -1,6 +1,13 @@
 """The run that the page shows, or why there is none."""
 
+import numpy as np
+import pytest
+
+from transformer import Translator
 from transformer.data import CORPORA
+from transformer.inference.attention_maps import KINDS
+from transformer.web.api.runs import awaited
+from transformer.web.api.runs import run as plain_run
 from transformer.web.api.translate import show, surprise, translate
 
 from .endpoints import BEER, FLAGSHIP, as_sent, ask
@@ -51,3 +58,19 @@ def test_the_page_learns_what_the_corpus_says() -> None:
     assert reference["gold"]["sure"][words.index("read")] == [5]
     assert reference["gold"]["possible"][words.index("read")] == [1]
     assert show("toy", "cola bier")["run"]["reference"] is None
+
+
+def test_sentences_that_wait_are_translated_with_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the same model and of as many words; their numbers are those of a run alone."""
+    first, same, shorter, unknown = "Der Hund trinkt", "Die Katze trinkt", "Hallo", "Der Hund xyzt"
+    alone = Translator.load("classroom", device="cpu").translate(same)
+    with awaited("classroom", same), awaited("classroom", shorter), awaited("classroom", unknown), awaited("toy", same):
+        assert plain_run("classroom", first).sentence == first
+        monkeypatch.setattr(Translator, "translate", lambda *args, **named: pytest.fail("translated again"))
+        found = plain_run("classroom", same)
+        with pytest.raises(pytest.fail.Exception):
+            plain_run("classroom", shorter)
+    assert (found.sentence, found.output) == (alone.sentence, alone.output)
+    for kind in KINDS:
+        for one, other in zip(found.attention.of(kind), alone.attention.of(kind), strict=True):
+            np.testing.assert_allclose(one.weights, other.weights, rtol=0, atol=1e-5)

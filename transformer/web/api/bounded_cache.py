@@ -24,13 +24,17 @@ class BoundedCache(Generic[V]):
                 self._answers.move_to_end(key)
                 return self._answers[key]
         answer = make()
+        self.put(key, answer)
+        return answer
+
+    def put(self, key: Hashable, answer: V) -> None:
+        """Keep an answer, unless it alone is too large."""
         with self._lock:
             self._remove(key)
             self._answers[key] = answer
             self._bytes += self._size(answer)
             while self._bytes > self._most:
                 self._remove(next(iter(self._answers)))
-        return answer
 
     def clear(self) -> None:
         with self._lock:

@@ -1,5 +1,8 @@
 """Runs of the models, cached by request, and the API actions that return one."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, cast
 
 from ...data import AlignedPair
@@ -14,6 +17,7 @@ from ..sessions.real_models import FLOAT_BYTES
 from .bounded_cache import BoundedCache
 from .payload import for_programs
 
+MOST_TOGETHER = 8  # sentences in one batch
 SMALL_RUNS, LARGE_RUNS = 256, 200 * 2**20  # that are kept: runs of shipped models; bytes of those of large ones
 
 
@@ -25,8 +29,47 @@ class ChangesError(ValueError):
 
 def run(checkpoint: str, sentence: str, changes: Interventions = NOTHING) -> Translation:
     """Translate, or find the translation of a request before. Raises CheckpointError, SentenceError, ChangesError."""
-    model, runs = translator(checkpoint), _large_runs if is_large(checkpoint) else _small_runs
-    return runs.get((checkpoint, sentence, changes), lambda: _translate(model, sentence, changes))
+    model = translator(checkpoint)
+    if is_large(checkpoint):
+        return _large_runs.get((checkpoint, sentence, changes), lambda: _translate(model, sentence, changes))
+    return _small_runs.get((checkpoint, sentence, changes), lambda: _translate_together(model, sentence, changes))
+
+
+@contextmanager
+def awaited(checkpoint: str, sentence: str) -> Iterator[None]:
+    """While a plain run waits for its turn, whoever has one may translate this sentence with its own."""
+    with _lock:
+        _awaited.add((checkpoint, sentence))
+    try:
+        yield
+    finally:
+        with _lock:
+            _awaited.discard((checkpoint, sentence))
+
+
+def _translate_together(model: Translator, sentence: str, changes: Interventions) -> Translation:
+    """In one batch with sentences of as many words that wait, so that none waits for a longer one."""
+    others = [] if changes.changes else _take(model, sentence)
+    if not others:
+        return _translate(model, sentence, changes)
+    run, *theirs = model.translate_many([sentence, *others])
+    for other, their_run in zip(others, theirs, strict=True):
+        _small_runs.put((model.name, other, NOTHING), their_run)
+    return run
+
+
+def _take(model: Translator, sentence: str) -> list[str]:
+    """Those that may be translated with this one. They are no longer awaited, so that nobody else takes them."""
+    words = len(sentence.split())
+    with _lock:
+        _awaited.discard((model.name, sentence))
+        waiting = [other for name, other in _awaited if name == model.name and len(other.split()) == words]
+    if not waiting or not model.reads(sentence):
+        return []
+    taken = [other for other in waiting if model.reads(other)][: MOST_TOGETHER - 1]
+    with _lock:
+        _awaited.difference_update((model.name, other) for other in taken)
+    return taken
 
 
 def _translate(model: Translator, sentence: str, changes: Interventions) -> Translation:
@@ -44,6 +87,8 @@ def _bytes(run: Translation) -> int:
     return maps + FLOAT_BYTES * sum(len(step.candidates) for step in run.steps)
 
 
+_awaited: set[tuple[str, str]] = set()  # checkpoint and sentence
+_lock = threading.Lock()
 _small_runs: BoundedCache[Translation] = BoundedCache(SMALL_RUNS, lambda _: 1)
 _large_runs = BoundedCache(LARGE_RUNS, _bytes)  # a long one has 50 MB, and every view asks about the run that is shown
 when_unloaded.append(_large_runs.clear)

@@ -8,6 +8,7 @@ import asyncio
 import gzip
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +25,11 @@ from starlette.types import Receive, Scope, Send
 from ...messages import Message
 from .. import access_log
 from ..api.question import Question, message
+from ..api.runs import awaited
 from ..api.turns import turn
 from ..client import client_of
 from ..fair_queue import TryAgainError
+from ..schema import TranslateRequest
 from ..sessions.models import logged_name
 
 INLINE = 16 * 2**10  # bytes of a body that is read without a thread of its own
@@ -100,8 +103,10 @@ async def _answered(call: _Call, request: Request) -> Response:
         return _json(gzip.compress(body, LEVEL), headers={"Content-Encoding": "gzip"})
 
     async def in_turn() -> Response:
-        async with turn(getattr(asked, "checkpoint", None), client):
-            return await to_thread.run_sync(work)
+        is_plain_run = isinstance(asked, TranslateRequest) and not asked.changes.changes
+        with awaited(asked.checkpoint, asked.sentence) if is_plain_run else nullcontext():
+            async with turn(getattr(asked, "checkpoint", None), client):
+                return await to_thread.run_sync(work)
 
     return await _unless_left(request, in_turn())
 
