@@ -120,19 +120,23 @@ class Candidates(Sequence[Candidate]):
             return tuple(self[i] for i in range(*place.indices(len(self))))
         place = range(len(self))[place]
         probabilities, ids = self._first if place < FEW_CANDIDATES else self._all
-        return Candidate(self._tokens[int(ids[place])], float(probabilities[place]))
+        return Candidate(self._tokens[ids[place]], probabilities[place])
 
     def __iter__(self) -> Iterator[Candidate]:
         probabilities, ids = self._all
-        return (Candidate(self._tokens[i], p) for i, p in zip(ids.tolist(), probabilities.tolist(), strict=True))
+        return (Candidate(self._tokens[i], p) for i, p in zip(ids, probabilities, strict=True))
 
     @cached_property
-    def _first(self) -> tuple[Tensor, Tensor]:
-        return ranked(self.distribution, FEW_CANDIDATES)
+    def _first(self) -> tuple[list[float], list[int]]:
+        return self._ranked(FEW_CANDIDATES)
 
     @cached_property
-    def _all(self) -> tuple[Tensor, Tensor]:
-        return ranked(self.distribution, len(self))
+    def _all(self) -> tuple[list[float], list[int]]:
+        return self._ranked(len(self))
+
+    def _ranked(self, count: int) -> tuple[list[float], list[int]]:
+        probabilities, ids = ranked(self.distribution, count)
+        return probabilities.tolist(), ids.tolist()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
