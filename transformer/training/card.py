@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from ..analysis.faithfulness import MeasureScores, measures_table
 from ..data import Corpus
 from ..inference.attention_maps import KINDS, AttentionMaps
 from ..inference.translator import MAX_CHARACTERS, Translator
@@ -13,6 +14,11 @@ from .evaluation import Scores, scores_table
 
 FROM_UNIFORM = """*From uniform*: the largest difference of any head of
 the layer from uniform attention over the allowed keys."""
+ABOUT_MEASURES = """\
+Measures of what contributes to a word, under teacher forcing on the first sentences of each set. AER as above, of the
+mean map of all heads where no head is named. *Rank correlation*: Spearman's, the mean over steps, with the drop of the
+output word's log-probability without a source word (masked from cross-attention) or without a head of the last decoder
+layer (ablated). 1 is perfect, 0 is chance. `make evaluate` prints this table, too."""
 SAMPLE = 200  # held-out sentences whose maps are measured
 
 
@@ -70,13 +76,14 @@ def write_card(
     command: str,
     facts: dict[str, str],
     scores: dict[str, Scores] | None = None,
+    measures: dict[str, MeasureScores] | None = None,
     tried: str = "",
 ) -> str:
     """The card as Markdown.
 
     Args:
         facts: figures of the training run.
-        scores: on the held-out sets, if there are any.
+        scores, measures: on the held-out sets, if there are any.
         tried: a table of other sizes and schedules, with its own heading.
     """
     figures = map_figures(checkpoint, corpus)
@@ -90,6 +97,7 @@ def write_card(
         "\n".join(["| | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in facts.items())]),
         *(_about_scores(scores, corpus) if scores else [_about_maps(corpus)]),
         _map_table(figures),
+        *([ABOUT_MEASURES, measures_table(measures)] if measures else []),
     ]
     if figures.telling is not None:
         words = ", ".join(f"{target} → {source}" for target, source in corpus.deciding_words.items())
