@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..data.vocabulary import PAD, START
 from ..inference.attention_maps import AttentionMap
 from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator, read_only
@@ -174,7 +173,7 @@ def _compared(translator: Translator, run: Translation, other: str | None) -> tu
     output = torch.tensor([vocab.ids[token] for token in run.output])
     if other is None:
         return output, None
-    if other not in vocab.ids or other in (PAD, START) or (bias is not None and bias[vocab.ids[other]] == -math.inf):
+    if other not in vocab.ids or (bias is not None and bias[vocab.ids[other]] == -math.inf):
         raise ValueError(f"{other[:40]!r} is not a word that this model can output.")
     return output, vocab.ids[other]
 
