@@ -258,7 +258,6 @@ def test_what_cannot_be_explained_is_refused(toy: Translator, babbler: Translato
     rounded = Translator(replace(toy.checkpoint, model=copy.deepcopy(toy.checkpoint.model)), "int8")
     to_int8(rounded.checkpoint.model)
     beer = rounded.translate("Ich möchte ein Bier", value_weighted=True)
-    with pytest.raises(ValueError, match="load the model in float32"):
-        integrated_gradients(rounded, beer, 0)
-    effects = direct_effects(rounded, beer)
-    np.testing.assert_allclose(effects.total, effects.logit, rtol=0.05)
+    for refused in (lambda: integrated_gradients(rounded, beer, 0), lambda: direct_effects(rounded, beer)):
+        with pytest.raises(ValueError, match="load the model in float32"):
+            refused()

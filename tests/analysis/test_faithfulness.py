@@ -10,13 +10,13 @@ import pytest
 from transformer import Translation, Translator
 from transformer.analysis.contribution import integrated_gradients
 from transformer.analysis.faithfulness import (
-    WORD_MEASURES,
     head_effects,
     measures_table,
     rank_correlations,
     score_measures,
     spearman,
     word_effects,
+    word_measures,
 )
 from transformer.analysis.sublayer import record
 from transformer.data import CORPORA
@@ -60,36 +60,37 @@ def test_a_rank_correlation_is_spearmans() -> None:
 
 def test_every_measure_is_scored_on_the_references(toy: Translator) -> None:
     pairs = [pair for source in ("ich mochte ein bier", "ich mochte ein cola") if (pair := CORPORA["toy"].find(source))]
-    swapped = [replace(pairs[0], target=pairs[1].target), pairs[1]]  # the model outputs another word than the first
-    found = score_measures(toy, swapped)
-    runs = [toy.translate(pair.source, forced=[*pair.target.split(), "E"]) for pair in swapped]
-    assert [run.text for run in runs] == [pair.target for pair in swapped]
-    mean = [np.mean([m.weights.mean(axis=0) for m in run.attention.cross], axis=0) for run in runs]
-    counts = [count_links(weights, pair.gold) for weights, pair in zip(mean, swapped, strict=True)]
-    assert found.sentences == 2
-    assert found.error_rates["attention"] == pytest.approx((counts[0] + counts[1]).error_rate)
-    gradients = [np.stack([integrated_gradients(toy, run, t).source for t in range(6)]) for run in runs]
-    counts = [count_links(weights, pair.gold) for weights, pair in zip(gradients, swapped, strict=True)]
-    assert found.error_rates["integrated gradients"] == pytest.approx((counts[0] + counts[1]).error_rate)
-    heads = [count_links(runs[0].attention.cross[i].weights[h], pairs[0].gold) for i, h in np.ndindex(6, 8)]
-    others = [count_links(runs[1].attention.cross[i].weights[h], pairs[1].gold) for i, h in np.ndindex(6, 8)]
-    best = min((a + b).error_rate for a, b in zip(heads, others, strict=True))
-    assert found.error_rates["attention, best head"] == pytest.approx(best)
-    assert list(found.error_rates)[:6] == list(found.correlations.words) == list(WORD_MEASURES)
-    assert list(found.correlations.heads) == ["attention", "value-weighted", "after the norm", "direct effect"]
-    assert all(-1 <= value <= 1 for side in found.correlations for value in side.values())
-    assert found.agreement[-1] == pytest.approx(11 / 12)
-    assert found.correlations == rank_correlations(toy, runs)
-    figure = f"{found.error_rates['attention']:.3f}"
+    pairs[0] = replace(pairs[0], target=pairs[1].target)  # the model outputs another word
+    found = score_measures(toy, pairs)
+    runs = [toy.translate(pair.source, forced=[*pair.target.split(), "E"]) for pair in pairs]
+    words = [word_measures(toy, run) for run in runs]
+    heads = [np.concatenate([m.weights for m in run.attention.cross]) for run in runs]  # (48, T, S) each
+
+    def error_rate(*maps: np.ndarray) -> float:
+        one, other = (count_links(weights, pair.gold) for weights, pair in zip(maps, pairs, strict=True))
+        return (one + other).error_rate
+
+    for name in words[0]:
+        assert found[f"AER, {name}"] == pytest.approx(error_rate(*(each[name] for each in words)))
+    best = min(error_rate(*each) for each in zip(*heads, strict=True))
+    assert found["AER, attention, best head"] == pytest.approx(best)
+    gradients = [integrated_gradients(toy, runs[0], t).source for t in range(6)]
+    np.testing.assert_array_equal(words[0]["integrated gradients"], gradients)
+    correlations = rank_correlations(toy, runs, words)
+    assert len(correlations) == 6 + 4
+    assert correlations.items() <= found.items()
+    assert all(-1 <= value <= 1 for value in correlations.values())
+    assert found["logit lens, layer 6, agreement with the output"] == pytest.approx(11 / 12)
+    figure = f"{found['AER, attention']:.3f}"
     assert f"| AER, attention | {figure} | {figure} |" in measures_table({"one": found, "other": found})
 
 
-def test_a_published_model_is_compared_with_removal_only(marian: Path, babbler: Translator) -> None:
+def test_a_measure_that_is_the_effect_correlates_fully(marian: Path) -> None:
+    """With a model of the Hub, whose runs were made without value-weighted maps."""
     translator = Translator.load(marian, device="cpu")
-    cheap = {name: measure for name, measure in WORD_MEASURES.items() if name != "integrated gradients"}
-    found = rank_correlations(translator, translator.translate_many(SENTENCES[:2], value_weighted=True), cheap)
-    assert list(found.words) == list(cheap)
-    assert all(-1 <= value <= 1 for side in found for value in side.values())
-    changed = babbler.translate(SENTENCE, interventions=Interventions((AblateHead("cross", 0, 0),)))
-    with pytest.raises(ValueError, match="unmodified run"):
-        rank_correlations(babbler, [changed])
+    runs = translator.translate_many(SENTENCES[:2])
+    words = [word_measures(translator, run, ["gradient × input"]) for run in runs]
+    assert "integrated gradients" not in words[0]
+    found = rank_correlations(translator, runs, [{"effect": word_effects(translator, run)} for run in runs])
+    assert found["rank correlation, source words, effect"] == pytest.approx(1)
+    assert found["rank correlation, heads, direct effect"] > 0.3

@@ -5,20 +5,20 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from ..analysis.faithfulness import MeasureScores, measures_table
+from ..analysis.faithfulness import measures_table
 from ..data import Corpus
 from ..inference.attention_maps import KINDS, AttentionMaps
 from ..inference.translator import MAX_CHARACTERS, Translator
 from ..storage.checkpoint import Checkpoint
-from .evaluation import Scores, scores_table
+from .evaluation import MEASURED, Scores, scores_table
 
 FROM_UNIFORM = """*From uniform*: the largest difference of any head of
 the layer from uniform attention over the allowed keys."""
-ABOUT_MEASURES = """\
-Measures of what contributes to a word, under teacher forcing on the first sentences of each set. AER as above, of the
-mean map of all heads where no head is named. *Rank correlation*: Spearman's, the mean over steps, with the drop of the
-output word's log-probability without a source word (masked from cross-attention) or without a head of the last decoder
-layer (ablated). 1 is perfect, 0 is chance. `make evaluate` prints this table, too."""
+ABOUT_MEASURES = f"""\
+Measures of what contributes to a word, under teacher forcing on the first {MEASURED} sentences of each set. AER as
+above, of the mean map of all heads or of the best head. *Rank correlation*: Spearman's with the drop of the word's
+log-probability without a source word (masked from cross-attention), or without a head of the last decoder layer; 1 is
+perfect, 0 is chance. `make evaluate` prints this table, too."""
 SAMPLE = 200  # held-out sentences whose maps are measured
 
 
@@ -76,7 +76,7 @@ def write_card(
     command: str,
     facts: dict[str, str],
     scores: dict[str, Scores] | None = None,
-    measures: dict[str, MeasureScores] | None = None,
+    measures: dict[str, dict[str, float]] | None = None,
     tried: str = "",
 ) -> str:
     """The card as Markdown.

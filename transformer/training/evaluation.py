@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..analysis.faithfulness import MeasureScores, measures_table, score_measures
+from ..analysis.faithfulness import measures_table, score_measures
 from ..data import CORPORA, Pair, encode_pairs, padded
 from ..data.alignment import AlignedPair, AlignmentCounts, GoldAlignment, count_links
 from ..data.vocabulary import END, START
@@ -175,8 +175,8 @@ def score_held_out(checkpoint: Checkpoint, corpus: str) -> dict[str, Scores]:
     return {name: score(checkpoint, pairs(), training) for name, pairs in CORPORA[corpus].held_out.items()}
 
 
-def measure_held_out(checkpoint: Checkpoint, corpus: str) -> dict[str, MeasureScores]:
-    """How good measures of contribution are on the first sentences of every held-out set, by name."""
+def measure_held_out(checkpoint: Checkpoint, corpus: str) -> dict[str, dict[str, float]]:
+    """The scores of measures of contribution on the first sentences of every held-out set, by name."""
     translator = Translator(checkpoint, corpus)
     return {name: score_measures(translator, pairs()[:MEASURED]) for name, pairs in CORPORA[corpus].held_out.items()}
 
