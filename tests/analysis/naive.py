@@ -1,4 +1,4 @@
-"""The network once more, in NumPy and float64 from the raw weights, with all its intermediates."""
+"""The network once more, in NumPy and float64 from the raw weights, with its intermediates."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 
 
 class Naive:
-    """One sentence at a time; every source has a word. Each pass fills `seen`."""
+    """One sentence at a time. Each pass fills `seen`: of a norm its input and what was added before it."""
 
     def __init__(self, model: Transformer) -> None:
         self.weights = {name: value.double().numpy() for name, value in model.state_dict().items()}
@@ -28,54 +28,43 @@ class Naive:
     def norm(self, name: str, x: np.ndarray) -> np.ndarray:
         if f"{name}.weight" not in self.weights:
             return x
-        sigma = np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5)
-        return (x - x.mean(axis=-1, keepdims=True)) / sigma * self.weights[f"{name}.weight"] + self.weights[
-            f"{name}.bias"
-        ]
+        z = (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5)
+        return z * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
 
     def attend(self, name: str, x: np.ndarray, memory: np.ndarray, allowed: np.ndarray) -> np.ndarray:
         d, heads = self.config.head_dim, []
         q, k, v = (self.linear(f"{name}.{p}_proj", y) for p, y in (("q", x), ("k", memory), ("v", memory)))
-        for first in range(0, self.config.d_model, d):
-            part = slice(first, first + d)
+        for part in (slice(first, first + d) for first in range(0, self.config.d_model, d)):
             weights = softmax(np.where(allowed, q[:, part] @ k[:, part].T / np.sqrt(d), -np.inf))
-            w_o = self.weights[f"{name}.out_proj.weight"][:, part]
-            heads.append({"weights": weights, "values": v[:, part] @ w_o.T})  # (Q, K), (K, D)
+            heads.append((weights, v[:, part] @ self.weights[f"{name}.out_proj.weight"][:, part].T))  # (Q, K), (K, D)
         self.seen[name] = heads
-        return sum(head["weights"] @ head["values"] for head in heads) + self.weights.get(f"{name}.out_proj.bias", 0)
+        return sum(weights @ values for weights, values in heads) + self.weights.get(f"{name}.out_proj.bias", 0)
 
     def feed_forward(self, name: str, x: np.ndarray) -> np.ndarray:
         return self.linear(f"{name}.linear2", ACTIVATIONS[self.config.activation](self.linear(f"{name}.linear1", x)))
 
-    def sublayer(self, name: str, number: int, x: np.ndarray, compute: Any) -> np.ndarray:
-        norm = f"{name}.norm{number}"
-        change = compute(self.norm(norm, x) if self.config.norm_first else x)
+    def sublayer(self, norm: str, x: np.ndarray, compute: Any, *args: Any) -> np.ndarray:
+        h = self.norm(norm, x) if self.config.norm_first else x
+        change = compute(*(h if each is None else each for each in args))
         self.seen[norm] = x, change
         return x + change if self.config.norm_first else self.norm(norm, x + change)
 
+    def embed(self, side: str, ids: list[int], scale: Any) -> np.ndarray:
+        x = self.weights[f"{side}_embedding.weight"][ids] * self.config.embedding_scale
+        return x * np.reshape(scale, (-1, 1)) + self.positions[: len(ids)]
+
     def logits(self, src: list[int], tgt: list[int], src_scale: Any = 1.0, tgt_scale: Any = 1.0) -> np.ndarray:
-        """(T, V), where each token's embedding is multiplied by its scale."""
-        scale = self.config.embedding_scale
-        x = (
-            self.weights["src_embedding.weight"][src] * scale * np.reshape(src_scale, (-1, 1))
-            + self.positions[: len(src)]
-        )
-        read = np.array(src) != self.config.pad_id
-        for i in range(self.config.num_encoder_layers):
-            name = f"encoder.layers.{i}"
-            x = self.sublayer(name, 1, x, lambda h, name=name: self.attend(f"{name}.self_attn", h, h, read))
-            x = self.sublayer(name, 2, x, lambda h, name=name: self.feed_forward(name, h))
-        memory = self.norm("encoder.norm", x)
-        x = (
-            self.weights["tgt_embedding.weight"][tgt] * scale * np.reshape(tgt_scale, (-1, 1))
-            + self.positions[: len(tgt)]
-        )
+        """(T, V), where each token's embedding is multiplied by its scale. None stands for a sublayer's input."""
+        x, words = self.embed("src", src, src_scale), np.array(src) != self.config.pad_id
+        for layer in (f"encoder.layers.{i}." for i in range(self.config.num_encoder_layers)):
+            x = self.sublayer(layer + "norm1", x, self.attend, layer + "self_attn", None, None, words)
+            x = self.sublayer(layer + "norm2", x, self.feed_forward, layer[:-1], None)
+        memory, x = self.norm("encoder.norm", x), self.embed("tgt", tgt, tgt_scale)
         past = np.tri(len(tgt), dtype=bool) & (np.array(tgt) != self.config.pad_id)
         self.seen["streams"] = []
-        for i in range(self.config.num_decoder_layers):
-            name = f"decoder.layers.{i}"
-            x = self.sublayer(name, 1, x, lambda h, name=name: self.attend(f"{name}.self_attn", h, h, past))
-            x = self.sublayer(name, 2, x, lambda h, name=name: self.attend(f"{name}.cross_attn", h, memory, read))
-            x = self.sublayer(name, 3, x, lambda h, name=name: self.feed_forward(name, h))
+        for layer in (f"decoder.layers.{i}." for i in range(self.config.num_decoder_layers)):
+            x = self.sublayer(layer + "norm1", x, self.attend, layer + "self_attn", None, None, past)
+            x = self.sublayer(layer + "norm2", x, self.attend, layer + "cross_attn", None, memory, words)
+            x = self.sublayer(layer + "norm3", x, self.feed_forward, layer[:-1], None)
             self.seen["streams"].append(x)
         return self.linear("output_projection", self.norm("decoder.norm", x))
