@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from ..inference.attention_maps import AttentionMap
 from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator, read_only
-from ..inference.value_weighted import ValueWeighted, recorded_norms, to_maps
+from ..inference.value_weighted import READ, ValueWeighted, recorded_norms, to_maps
 from ..network.int8 import check_float32
 from ..network.probe import Probe, chain
 from .sublayer import ids, record
@@ -27,7 +27,7 @@ MAX_TENSOR = 2**24  # numbers, 64 MiB, that the layers keep for a backward pass,
 
 def value_weighted(translator: Translator, run: Translation) -> ValueWeighted:
     """`run.value_weighted` of a run that was made without it, by a full pass."""
-    norms = recorded_norms(translator.checkpoint.model, record(translator, run))
+    norms = recorded_norms(translator.checkpoint.model, record(translator, run, lambda name: name.endswith(READ)))
     return to_maps({kind: [read_only(each[:, 0]) for each in parts] for kind, parts in norms.items()}, run.attention)
 
 

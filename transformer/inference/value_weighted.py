@@ -36,6 +36,7 @@ class ValueWeighted:
     residual: Mapping[Kind, np.ndarray]
 
 
+READ = (".weights", ".v", ".head_output", "residual1", "residual2", "sum1", "sum2")  # how probe names end
 Norms = dict[Kind, tuple[Tensor, ...]]  # the numbers: twice (L, B, H, Q, K), and (L, B, Q)
 Lengths = tuple[Tensor, Tensor]
 _LENGTHS: WeakKeyDictionary[DecodingEngine, dict[Kind, Lengths]] = WeakKeyDictionary()  # an engine's weights stay
@@ -83,7 +84,7 @@ def engine_norms(engine: DecodingEngine, model: Transformer, decoding: EngineDec
 
 
 def recorded_norms(model: Transformer, values: Mapping[str, Tensor]) -> Norms:
-    """Of a run that a probe has recorded. An ablated head has no output, whatever its weights are."""
+    """Of a run whose values with READ names are recorded. An ablated head has no output, whatever its weights are."""
     found: Norms = {}
     for kind, (stack, name, number, _) in LOCATIONS.items():
         parts = (f"{name}.weights", f"{name}.v", f"residual{number}", f"sum{number}", f"{name}.head_output")
