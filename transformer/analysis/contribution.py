@@ -22,7 +22,7 @@ from ..network.probe import Probe, chain
 from .sublayer import ids, record
 
 IG_STEPS = 50
-MAX_TENSOR = 2**24  # numbers, 64 MiB, that the layers keep for a backward pass, about
+MAX_TENSOR = 2**23  # numbers in the widest tensor of every layer; a backward pass keeps some ten of that size
 
 
 def value_weighted(translator: Translator, run: Translation) -> ValueWeighted:
