@@ -1,0 +1,109 @@
+"""Value-weighted attention: how long the vectors are that a sublayer adds up, beside how they are weighted.
+
+Kobayashi et al. 2020, "Attention is Not Only a Weight" (arXiv 2004.10102), §3; after the residual connection and the
+norm: Kobayashi et al. 2021, "Incorporating Residual and Normalization Layers …" (arXiv 2109.07152), §3.
+
+L layers, B batch, H heads, Q queries, K keys, D model width, d one head's width.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.linalg import qr, vector_norm
+
+from ..network.engine import DecodingEngine, EngineDecoding
+from ..network.model import Transformer
+from .attention_maps import KINDS, LOCATIONS, AttentionMap, AttentionMaps, Kind
+
+
+@dataclass(frozen=True, eq=False)
+class ValueWeighted:
+    """What each key adds to each query, and the residual connection beside it, as norms of vectors of width D.
+
+    Attributes:
+        maps: ‖α · v W_O‖ of every head, (H, Q, K), in place of the weights α. No key has the biases b_O and β.
+        after_norm: the same after the sublayer's LayerNorm, linear with this run's σ: ‖γ ⊙ (c - mean(c)) / σ‖, where c
+            is α · v W_O. A pre-norm network has no norm there: they equal `maps`.
+        residual: by kind, (L, Q), the norm of what the residual connection adds, on the scale of `after_norm`.
+    """
+
+    maps: AttentionMaps
+    after_norm: AttentionMaps
+    residual: Mapping[Kind, np.ndarray]
+
+
+READ = (".weights", ".v", ".head_output", "residual1", "residual2", "sum1", "sum2")  # how probe names end
+Norms = dict[Kind, tuple[Tensor, ...]]  # the numbers: twice (L, B, H, Q, K), and (L, B, Q)
+Lengths = tuple[Tensor, Tensor]
+_LENGTHS: WeakKeyDictionary[DecodingEngine, dict[Kind, Lengths]] = WeakKeyDictionary()  # an engine's weights stay
+
+
+def _lengths(model: Transformer, kind: Kind) -> Lengths:
+    """The factors R of W_O, d × d instead of d × D, for ‖v W_O‖ = ‖v R‖, (2, L, H, d, d); and γ, (L, 1, 1, D).
+
+    The second factor is that of W_O after centring and γ, what is linear of a LayerNorm.
+    """
+    factors, gammas = [], []
+    for layer in getattr(model, LOCATIONS[kind].stack).layers:
+        w_o = (layer.cross_attn if kind == "cross" else layer.self_attn).out_proj.weight.detach()  # (D, H d)
+        gamma = getattr(layer, f"norm{LOCATIONS[kind].number}").weight.detach()
+        normed = w_o if model.config.norm_first else (w_o - w_o.mean(dim=0)) * gamma[:, None]
+        by_head = torch.stack([w_o, normed]).unflatten(-1, (model.config.n_heads, -1)).transpose(1, 2)  # (2, H, D, d)
+        factors.append(qr(by_head, mode="r").R.mT)
+        gammas.append(gamma)
+    return torch.stack(factors, dim=1), torch.stack(gammas)[:, None, None]
+
+
+def _norms(
+    norm_first: bool, lengths: Lengths, weights: Tensor, v: Tensor, residual: Tensor, total: Tensor
+) -> tuple[Tensor, ...]:
+    """Of weights (L, B, H, Q, K), values (L, B, H, K, d), and the stream before and after the addition, (L, B, Q, D).
+
+    ‖α · v W_O‖ is α ‖v W_O‖, so that no tensor has heads, queries, keys and the model's width.
+    """
+    (factors, gamma), v = lengths, v.transpose(1, 2)  # (L, H, B, K, d)
+    of_keys = vector_norm(v.flatten(2, 3) @ factors, dim=-1).unflatten(-1, v.shape[2:4])  # (2, L, H, B, K)
+    maps, normed = weights * of_keys.transpose(2, 3)[..., None, :]
+    if norm_first:
+        return maps, maps, vector_norm(residual, dim=-1)
+    sigma = (total.var(dim=-1, correction=0) + 1e-5).sqrt()  # (L, B, Q)
+    centred = (residual - residual.mean(dim=-1, keepdim=True)) * gamma
+    return maps, normed / sigma[:, :, None, :, None], vector_norm(centred, dim=-1) / sigma
+
+
+def engine_norms(engine: DecodingEngine, model: Transformer, decoding: EngineDecoding) -> Norms:
+    """Of a run of a model's engine, which was told to keep its streams."""
+    if engine not in _LENGTHS:
+        _LENGTHS[engine] = {kind: _lengths(model, kind) for kind in KINDS}
+    every = zip(_LENGTHS[engine].items(), decoding.stacked_attention(), decoding.streams(), strict=True)
+    return {kind: _norms(model.config.norm_first, of_kind, w, *streams) for (kind, of_kind), w, streams in every}
+
+
+def recorded_norms(model: Transformer, values: Mapping[str, Tensor]) -> Norms:
+    """Of a run whose values with READ names are recorded. An ablated head has no output, whatever its weights are."""
+    found: Norms = {}
+    for kind, (stack, name, number, _) in LOCATIONS.items():
+        parts = (f"{name}.weights", f"{name}.v", f"residual{number}", f"sum{number}", f"{name}.head_output")
+        layers = range(model.config.layers(stack))
+        weights, *streams, output = (torch.stack([values[f"{stack}.{i}.{part}"] for i in layers]) for part in parts)
+        weights = weights * output.any(dim=-1, keepdim=True)
+        found[kind] = _norms(model.config.norm_first, _lengths(model, kind), weights, *streams)
+    return found
+
+
+def to_maps(norms: Mapping[Kind, Sequence[np.ndarray]], attention: AttentionMaps) -> ValueWeighted:
+    """The norms of one run, without their dimension B, on the axes of its attention: without a batch's padding."""
+
+    def maps(part: int) -> AttentionMaps:
+        def like(m: AttentionMap) -> AttentionMap:
+            queries, keys = m.allowed.shape
+            return replace(m, weights=norms[m.kind][part][m.layer, :, :queries, :keys])
+
+        return AttentionMaps(*(tuple(map(like, attention.of(kind))) for kind in KINDS))
+
+    queries = {kind: len(attention.of(kind)[0].query_tokens) for kind in KINDS}
+    return ValueWeighted(maps(0), maps(1), {kind: norms[kind][2][:, : queries[kind]] for kind in KINDS})
