@@ -27,6 +27,7 @@ LAYER, HEAD, QUERY = 1, 3, 4  # where its visitor is when the handout is made
 
 
 def downloaded(button: Locator) -> Download:
+    button.page.wait_for_timeout(120)  # Chromium drops the eleventh download of a second
     with button.page.expect_download() as download:
         button.dispatch_event("click")
     return download.value
