@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE, SCRIPTS = ROOT / "transformer", ROOT / "assets" / "web"
-LEVELS = ("network", "data", "storage", "inference", "training", "analysis", "mistakes", "live", "web")
+LEVELS = ("network", "data", "storage", "inference", "analysis", "training", "mistakes", "live", "web")
 PAGE = 60  # lines; of TypeScript see .biome.json
 BELOW_ALL = {"files", "messages", "settings"}
 WEB = ["gradio_internals", "opus_models", "settings", "access_log", "client", "fair_queue", "schema", "figures"]

@@ -47,6 +47,7 @@ from .decoding import (
 )
 from .device import pick_device, why_device
 from .interventions import NOTHING, ForceWord, Interventions, SwapWord
+from .value_weighted import Norms, ValueWeighted, engine_norms, is_recorded, recorded_norms, to_maps
 from .words import TokenWords, map_of_words, names_of, words_of
 
 if TYPE_CHECKING:
@@ -183,6 +184,7 @@ class Translation:
         checkpoint, device: the model's name and the device it ran on.
         interventions: the changes made to this run.
         in_pieces: whether the tokens are pieces of words.
+        value_weighted: what each key adds to each query, where `Translator.translate` was asked for it.
     """
 
     sentence: str
@@ -199,6 +201,7 @@ class Translation:
     interventions: Interventions = NOTHING
     typed: tuple[str, ...] = ()
     in_pieces: bool = False
+    value_weighted: ValueWeighted | None = None
 
     def __repr__(self) -> str:
         return f"Translation({self.sentence!r} -> {self.text!r}, {len(self.steps)} steps, {self.checkpoint})"
@@ -225,9 +228,12 @@ class Translation:
 
     def attention_of_words(self) -> AttentionMaps:
         """Every map from words to words: to a word the sum over its pieces, from a word the mean."""
+        return self._of_words(self.attention)
+
+    def _of_words(self, maps: AttentionMaps) -> AttentionMaps:
         source, target, _ = self.words()
         sides = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
-        return AttentionMaps(*(tuple(map_of_words(m, *sides[kind]) for m in self.attention.of(kind)) for kind in KINDS))
+        return AttentionMaps(*(tuple(map_of_words(m, *sides[kind]) for m in maps.of(kind)) for kind in KINDS))
 
     def table(self, words: bool = False) -> "pd.DataFrame":
         """One row per attention weight: kind, layer, head, query, key (all from 0), query_token, key_token, weight.
@@ -237,17 +243,41 @@ class Translation:
         Args:
             words: from words to words, where tokens are pieces: see `attention_of_words`.
         """
+        return self._table(KINDS, words, {"weight": self.attention})
+
+    def contributions(self, kind: Kind | None = None, words: bool = False) -> "pd.DataFrame":
+        """The rows of `table`, with two more columns, value_weighted and after_norm: see `ValueWeighted`.
+
+        Args:
+            kind: only encoder, decoder or cross.
+            words: from words to words, as in `table`. The norms of a word's pieces are added, which is an upper bound
+                of the norm of their sum.
+
+        Raises:
+            ValueError: the run has none, or there is no such kind.
+        """
+        if self.value_weighted is None:
+            raise ValueError(
+                "This run has no value-weighted maps: translate(sentence, value_weighted=True) makes them."
+            )
+        if kind not in (None, *KINDS):
+            raise ValueError(f"the kind {kind!r} is not one of {', '.join(KINDS)}")
+        norms = {"value_weighted": self.value_weighted.maps, "after_norm": self.value_weighted.after_norm}
+        return self._table((kind,) if kind else KINDS, words, {"weight": self.attention} | norms)
+
+    def _table(self, kinds: Sequence[Kind], words: bool, columns: dict[str, AttentionMaps]) -> "pd.DataFrame":
         import pandas as pd  # slow to import, and only this needs it
 
         parts = []
-        maps = self.attention_of_words() if words else self.attention
-        for kind in KINDS:
-            for m in maps.of(kind):
+        every = {name: self._of_words(maps) if words else maps for name, maps in columns.items()}
+        for kind in kinds:
+            for layers in zip(*(maps.of(kind) for maps in every.values()), strict=True):
+                m = layers[0]
                 head, query, key = (axis.ravel() for axis in np.indices(m.weights.shape))
                 part = {"kind": kind, "layer": m.layer, "head": head, "query": query, "key": key}
                 part["query_token"] = np.array(m.query_tokens, dtype=object)[query]
                 part["key_token"] = np.array(m.key_tokens, dtype=object)[key]
-                part["weight"] = m.weights.ravel()
+                part |= {name: each.weights.ravel() for name, each in zip(every, layers, strict=True)}
                 parts.append(pd.DataFrame(part))
         return pd.concat(parts, ignore_index=True)
 
@@ -359,6 +389,7 @@ class Translator:
         forced: Sequence[str] = (),
         interventions: Interventions = NOTHING,
         sampling: Sampling | None = None,
+        value_weighted: bool = False,
     ) -> Translation:
         """Translate, and keep every attention map (§3.2).
 
@@ -370,6 +401,7 @@ class Translator:
             interventions: changes to this run. If one changes the inside of the network, the decoder runs a full pass
                 over the prefix at each step, so that a position may attend to later ones.
             sampling: draws each token; greedy if left out.
+            value_weighted: also keep what each key adds to each query, from the same pass.
 
         Raises:
             SentenceError: this model cannot translate the sentence (a ValueError; its message is for visitors).
@@ -386,24 +418,31 @@ class Translator:
         # A seventh faster, but a caller's probe may use its values in a graph, which inference mode forbids.
         with torch.inference_mode(probe is None):
             if changed or probe or not (engine := self._engine):
-                recorder = Recorder(lambda name: name in RECORDED or name.endswith("weights"))
+                recorder = Recorder(
+                    lambda name: name in RECORDED or name.endswith("weights") or (value_weighted and is_recorded(name))
+                )
                 watching = reduce(chain, [each for each in (changed, probe, recorder) if each])
                 has_cache = changed is None
                 steps = [*decode(checkpoint.model, src, start, end, limit, watching, forced_ids, choose, has_cache)]
                 values = _joined(recorder)
+                norms = recorded_norms(checkpoint.model, values) if value_weighted else {}
             else:
-                decoding = engine.start(src, limit)
+                decoding = engine.start(src, limit, value_weighted)
                 steps = [*continued(decoding, start, end, limit, forced_ids, choose)]
                 values = self._values(decoding)
+                norms = engine_norms(engine, checkpoint.model, decoding) if value_weighted else {}
         ids, distributions = [step.token for step in steps], [step.distribution for step in steps]
-        return self._translation(sentence, source, ids, distributions, values, interventions=interventions)
+        return self._translation(sentence, source, ids, distributions, values, norms, interventions=interventions)
 
-    def translate_many(self, sentences: Iterable[str], batch_size: int = 32) -> list[Translation]:
+    def translate_many(
+        self, sentences: Iterable[str], batch_size: int = 32, value_weighted: bool = False
+    ) -> list[Translation]:
         """Translate in padded batches: the same translations and maps as one at a time, up to rounding, but faster.
 
         Args:
             sentences: as for `translate`; those of similar lengths share a batch.
             batch_size: sentences in memory at a time, with all their maps.
+            value_weighted: as in `translate`.
 
         Raises:
             SentenceError: as in `translate`, before any is translated; the message begins with the sentence's place.
@@ -422,7 +461,7 @@ class Translator:
                 error.args = (f"sentences[{i}]: {error}",)
                 raise
         if not (engine := self._engine):
-            return [self.translate(sentence) for sentence in sentences]
+            return [self.translate(sentence, value_weighted=value_weighted) for sentence in sentences]
         vocab, limit = self.checkpoint.tgt_vocab, self.checkpoint.output_limit
         begin, end = vocab.ids[START], vocab.ids[END]
         by_length = sorted(range(len(sources)), key=lambda i: len(sources[i]))
@@ -431,13 +470,14 @@ class Translator:
             batch = by_length[start : start + batch_size]
             src = padded([sources[i] for i in batch]).to(self.device)  # (B, S)
             with torch.inference_mode():
-                decoding = engine.start(src, limit)
+                decoding = engine.start(src, limit, value_weighted)
                 tokens, outputs = zip(*batch_steps(decoding, len(batch), begin, end, limit), strict=True)
                 distributions = torch.stack([out.logits for out in outputs], dim=1).softmax(dim=-1)  # (B, T, V)
                 values = self._values(decoding)
+                norms = engine_norms(engine, self.checkpoint.model, decoding) if value_weighted else {}
             for row, i in enumerate(batch):
                 ids = until_end([step[row] for step in tokens], end)
-                runs[i] = self._translation(sentences[i], sources[i], ids, distributions[row], values, row)
+                runs[i] = self._translation(sentences[i], sources[i], ids, distributions[row], values, norms, row)
         return [runs[i] for i in range(len(sources))]
 
     def _values(self, decoding: EngineDecoding) -> dict[str, Tensor]:
@@ -463,6 +503,7 @@ class Translator:
         ids: list[int],
         distributions: Iterable[Tensor],
         values: dict[str, Tensor],
+        norms: Norms,
         row: int = 0,
         interventions: Interventions = NOTHING,
     ) -> Translation:
@@ -478,6 +519,12 @@ class Translator:
             TranslationStep(vocab.tokens[i], float(distribution[i]), Candidates(vocab.tokens, distribution))
             for i, distribution in zip(ids, distributions, strict=False)
         )
+        attention = AttentionMaps(
+            encoder=_maps(values, row, "encoder", source_tokens, source_tokens),
+            decoder=_maps(values, row, "decoder", decoder_input, decoder_input),
+            cross=_maps(values, row, "cross", decoder_input, source_tokens),
+        )
+        ours = {kind: [read_only(each[:, row]) for each in parts] for kind, parts in norms.items()}
         return Translation(
             sentence=sentence,
             text=vocab.decode(ids),
@@ -485,11 +532,7 @@ class Translator:
             decoder_input=decoder_input,
             output=output,
             steps=steps,
-            attention=AttentionMaps(
-                encoder=_maps(values, row, "encoder", source_tokens, source_tokens),
-                decoder=_maps(values, row, "decoder", decoder_input, decoder_input),
-                cross=_maps(values, row, "cross", decoder_input, source_tokens),
-            ),
+            attention=attention,
             source_input=_input_sum(values, row, "encoder", source_tokens),
             target_input=_input_sum(values, row, "decoder", decoder_input),
             checkpoint=self.name,
@@ -497,6 +540,7 @@ class Translator:
             interventions=interventions,
             typed=tuple(typed.get(i, token) for i, token in enumerate(source_tokens)),
             in_pieces=isinstance(vocab, PieceVocabulary),
+            value_weighted=to_maps(ours, attention) if ours else None,
         )
 
     def reads(self, sentence: str) -> bool:

@@ -92,13 +92,16 @@ class DecodingEngine:
         is_trained = any(weight.requires_grad for weight in model.parameters())
         return not is_trained and self.output.weight.data_ptr() == model.output_projection.weight.data_ptr()
 
-    def start(self, src: Tensor, max_steps: int) -> "EngineDecoding":
+    def start(self, src: Tensor, max_steps: int, keeps_streams: bool = False) -> "EngineDecoding":
         """Encode source ids (B, S), and make room for so many steps.
+
+        Args:
+            keeps_streams: for `EngineDecoding.streams`.
 
         Raises:
             ValueError: the source is longer than max_len.
         """
-        return EngineDecoding(self, src, max_steps)
+        return EngineDecoding(self, src, max_steps, keeps_streams)
 
     def embed(self, embedding: nn.Embedding, ids: Tensor, past: int = 0) -> Tensor:
         """Embedding + position (§3.4, §3.5) of ids (B, T), the first at position `past`: (B * T, D).
@@ -151,12 +154,15 @@ class EngineDecoding:
     """
 
     @torch.no_grad()
-    def __init__(self, engine: DecodingEngine, src: Tensor, max_steps: int) -> None:
+    def __init__(self, engine: DecodingEngine, src: Tensor, max_steps: int, keeps_streams: bool = False) -> None:
         config = engine.config
         self.src = src
         self._engine, self._sources = engine, len(src)
         self.inputs = src[:, :0]
         self._maps: list[tuple[Tensor, Tensor]] = []  # of every step
+        self._keeps_streams = keeps_streams
+        self._values: list[Tensor] = []  # of every encoder layer
+        self._streams: list[tuple[Tensor, Tensor]] = []  # of every attention sublayer in turn: x, and its change
         self._source_mask = self._added(padding_mask(src, config.pad_id))
         self._encoder_attention, self._source = self._encode(src)
         room = (config.num_decoder_layers, 2, len(src) * config.n_heads, max_steps, config.head_dim)
@@ -171,8 +177,10 @@ class EngineDecoding:
             q, k, v = qkv.permute(2, 0, 3, 1, 4).flatten(1, 2)  # each (B * H, S, d)
             attended, weights = engine.attend(q, k, v, self._source_mask)
             maps.append(weights)
+            if self._keeps_streams:
+                self._values.append(v)
             joined = attended.unflatten(0, (batch, -1)).transpose(1, 2).reshape(len(x), -1)
-            x = engine.add_and_norm(layer.norms[0], x, layer.out(joined))
+            x = self._add_and_norm(layer.norms[0], x, layer.out(joined))
             x = engine.feed_forward(layer, x)
         x = engine.source(engine.encoder_norm(x))
         source = x.view(batch, length, config.num_decoder_layers, 2, config.n_heads, -1).permute(2, 3, 0, 4, 1, 5)
@@ -200,7 +208,7 @@ class EngineDecoding:
             cache[:, :, t] = qkv[1:]
             attended, weights = engine.attend(qkv[0, :, None], cache[0], cache[1], mask)
             self_maps.append(weights)
-            x = engine.add_and_norm(layer.norms[0], x, layer.out(attended.view(rows, -1)))
+            x = self._add_and_norm(layer.norms[0], x, layer.out(attended.view(rows, -1)))
 
             assert layer.cross
             queries, out = layer.cross
@@ -208,7 +216,7 @@ class EngineDecoding:
             attended, weights = engine.attend(q, source_keys, source_values, self._source_mask)
             cross_maps.append(weights)
             joined = attended.unflatten(0, (self._sources, -1)).transpose(1, 2).reshape(rows, -1)
-            x = engine.add_and_norm(layer.norms[1], x, out(joined))
+            x = self._add_and_norm(layer.norms[1], x, out(joined))
             x = engine.feed_forward(layer, x)
         logits = engine.output(engine.decoder_norm(x))
         cross = torch.stack(cross_maps).unflatten(1, (self._sources, -1)).transpose(2, 3)  # heads after rows
@@ -218,10 +226,35 @@ class EngineDecoding:
 
     def attention(self) -> Attention:
         """All maps of the steps so far, if no rows were selected."""
+        return Attention(*(tuple(each) for each in self.stacked_attention()))
+
+    def stacked_attention(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The same, all layers of a kind in one: encoder, decoder and cross-attention, (L, B, H, Q, K)."""
         longest = self.inputs.size(1)
         rows = [(pad(own, (0, longest - own.size(-1))), cross) for own, cross in self._maps]
         own, cross = (torch.stack(each, dim=-2) for each in zip(*rows, strict=True))
-        return Attention(tuple(self._encoder_attention), tuple(own), tuple(cross))
+        return self._encoder_attention, own, cross
+
+    def _add_and_norm(self, norm: nn.LayerNorm, x: Tensor, change: Tensor) -> Tensor:
+        if self._keeps_streams:
+            self._streams.append((x, change))
+        return self._engine.add_and_norm(norm, x, change)
+
+    def streams(self) -> tuple[tuple[Tensor, Tensor, Tensor], ...]:
+        """Of encoder, decoder and cross-attention, in every layer and at the steps so far, if no rows were selected:
+        the values v (L, B, H, K, d), the residual stream (L, B, Q, D), and its sum with the sublayer's output."""
+        config, (batch, length), t = self._engine.config, self.src.shape, self.inputs.size(1)
+        x, change = (torch.stack(each) for each in zip(*self._streams[: len(self._values)], strict=True))
+        source = x.view(-1, batch, length, config.d_model), (x + change).view(-1, batch, length, config.d_model)
+        x, change = (torch.stack(each) for each in zip(*self._streams[len(self._values) :], strict=True))
+        both = (each.view(t, -1, 2, batch, config.d_model).permute(2, 1, 3, 0, 4) for each in (x, x + change))
+        (own, cross), (own_sum, cross_sum) = both
+        heads = (batch, config.n_heads)
+        return (
+            (torch.stack(self._values).unflatten(1, heads), *source),
+            (self._cache[:, 1, :, :t].unflatten(1, heads), own, own_sum),
+            (self._source[:, 1].unflatten(1, heads), cross, cross_sum),
+        )
 
     def select(self, rows: Sequence[int]) -> None:
         """Continue with these rows, in this order, all of one source. A row may occur twice."""
