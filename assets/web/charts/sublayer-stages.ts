@@ -11,7 +11,7 @@ import { h, scrollBox, setChildren, word } from "../ui/dom.ts";
 import { savable } from "../ui/export.ts";
 import { formulas } from "../ui/formula.ts";
 import { attentionColumns, commonDigits, dot, fixed, mean, norm, variance } from "../ui/numbers.ts";
-import { button, link, rowHeading, table } from "../ui/parts.ts";
+import { button, columnHeading, link, rowHeading, table } from "../ui/parts.ts";
 import { areMany, keyName, orderKeys } from "./key-order.ts";
 import { chooseCell, fluidPicture, type Row, type StripOptions, vectorStrips } from "./vector-strip.ts";
 
@@ -338,7 +338,9 @@ function drawContributions(view: SublayerView) {
   const { data, head, query } = view;
   const [weights, norms] = [data.at("weights", head, query), data.at("value_norm", head)];
   const parts = weights.map((weight, j) => weight * norms[j]);
-  const headings = [t("inside.column.key"), "‖v‖", "‖v Wᴼ‖", "‖w · v Wᴼ‖"];
+  const lengths = ["‖v‖", "‖v Wᴼ‖", "‖w · v Wᴼ‖"];
+  const columns = lengths.map((text) => columnHeading(text, { class: "formula", lang: "zxx" }));
+  const headings = [t("inside.column.key"), ...columns];
   const row = (j: number) => {
     const numbers = { length: norm(data.at("v", head, j)), value: norms[j], contribution: parts[j] };
     const cells = Object.entries(numbers).map(([name, value]) => scoreCell(view, name, j, fixed(value, 3), value));
