@@ -150,6 +150,7 @@ PLACES: list[Place] = [
         )
     ),
     ("attention, gold", {"kind": "cross", "drawing": "heatmap", "gold": True}, "#attention .heatmap", nothing),
+    ("attention, contributions", {"gold": False, "measure": "contribution"}, "#attention .map > .hint", nothing),
     ("inside", {"tab": "inside", "kind": "encoder"}, "#shapes table", nothing),
     ("inside, arithmetic", {"kind": "cross"}, "#stage-qkv .cell", explain_score),
     ("what if", {"tab": "break", "part": "whatif"}, "[data-map=modified] .heatmap", unfold),
@@ -173,7 +174,7 @@ PLACES: list[Place] = [
 ]  # fmt: skip
 # axe's rules, the smallest screen and the way of Tab take longest: they are for the parts that differ most.
 BY_TAB = {
-    "lesson, stop 9, revealed", "translate", "attention, cross, table", "positions", "inside, arithmetic",
+    "lesson, stop 9, revealed", "translate", "attention, contributions", "positions", "inside, arithmetic",
     "train, pairs", "what if, swept", "spot the bug, revealed", "beam search",
 }  # fmt: skip
 AROUND = {  # where the whole page is looked at

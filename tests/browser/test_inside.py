@@ -71,7 +71,7 @@ def test_every_number_follows_from_those_that_are_shown(wide: Visit) -> None:
 
     cells = page.locator("#inside .stage").locator("td .cell, svg.strips .cell")
     names = cells.evaluate_all("all => [...new Set(all.map(({ dataset }) => dataset.name))]")
-    assert len({name.partition(":")[0] for name in names}) == 20
+    assert len({name.partition(":")[0] for name in names}) == 23
     (masked,) = np.flatnonzero(~layer.allowed[look.query])[:1]
     clicks = [(name, 1) for name in names if name.partition(":")[2] in ("", "1")]
     for name, i in [*clicks, ("weight", int(masked))]:

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from . import maps
 from .catalogue import matching, t
-from .conftest import APP, BIER, Visit, in_menu, translate
+from .conftest import APP, BIER, Visit, in_menu, translate, translator
 from .wire import Hold
 
 COLA = "ich mochte ein cola"
@@ -136,6 +136,47 @@ def test_a_map_is_drawn_in_every_way_without_the_server(shared: Visit) -> None:
     expect(row).to_have_text([*(f"{weight:.3f}" for weight in weights[:4]), t("masked")])
     shared.tab("translate")
     assert shared.requests == []
+
+
+def test_maps_switch_between_weights_and_contributions(shared: Visit) -> None:
+    """Toy's sentence, at a row whose highest weight is not the largest contribution."""
+    bier = translator("toy").translate(BIER, value_weighted=True)
+    assert bier.value_weighted
+    weights, parts = (
+        np.stack([m.weights for m in maps.of("cross")]) for maps in (bier.attention, bier.value_weighted.maps)
+    )
+    moved = np.argwhere(weights.argmax(-1) != parts.argmax(-1))
+    layer, head, step = max(moved, key=lambda at: weights[tuple(at)].max())
+    row, contributions = weights[layer, head, step], parts[layer, head, step]
+    attended, most = row.argmax(), contributions.argmax()
+    page = shared.go(tab="attention", layer=layer + 1, head=head + 1, step=step + 1)
+    say, tip = page.locator("#attention .say"), page.locator("#attention .tip")
+    shared.settle()
+    shared.requests.clear()
+    shared.press(t("measure.contribution"))
+    said = {"head": head + 1, "layer": layer + 1, "word": bier.source[attended], "other": bier.source[most]}
+    numbers = {"weight": row[attended], "contribution": contributions[attended]}
+    numbers |= {"other_weight": row[most], "most": contributions[most]}
+    text = t("contribution.other", **said, **{name: f"{number:.2f}" for name, number in numbers.items()})
+    expect(say).to_contain_text(text)
+    scale = t("contribution.about", layers=6, heads=8, most=f"{parts.max():.2f}")
+    moved_text = t("contribution.moved", moved=len(moved), rows=weights[..., 0].size)
+    expect(page.locator("#attention .map > .hint:visible")).to_have_text(f"{moved_text} {scale}")
+    maps.point_at(page.locator("#attention .heatmap"), step, int(most))
+    expect(tip).to_contain_text(f"{contributions[most]:.2f}")
+    page.wait_for_url("**measure=contribution**")
+
+    other = (head + 1) % 8
+    shared.press(t("head_n", head=other + 1))
+    maps.point_at(page.locator("#attention .heatmap"), step, int(most))
+    expect(tip).to_contain_text(f"{parts[layer, other, step, most]:.2f}")
+    shared.press(t("attention.table"))
+    cells = page.locator("#attention .large tbody tr").nth(step).locator("td")
+    expect(cells).to_have_text([*(f"{part:.3f}" for part in parts[layer, other, step, :4]), t("masked")])
+    assert shared.asked == ["value_norms"]
+    assert "measure=contribution" in page.url
+    shared.press(t("measure.weight"))
+    expect(cells.first).to_have_text(f"{weights[layer, other, step, 0]:.3f}")
 
 
 def test_positions_are_looked_at_and_found_again_after_a_fault(visit: Visit) -> None:

@@ -43,7 +43,7 @@ test("a part in sight scrolls nothing; another comes to the middle of what no la
 });
 
 test("lines are drawn from a weight on, of open cells, of one row, one column or all", () => {
-  const cell = { open: true, value: 0.2, query: 3, key: 5 };
+  const cell = { open: true, share: 0.2, query: 3, key: 5 };
   assert(isDrawn(cell, { threshold: 0.2 }));
   assert(isDrawn(cell, { threshold: 0, query: 3 }));
   assert(isDrawn(cell, { threshold: 0, key: 5 }));

@@ -74,6 +74,8 @@ def notebook(run: Translation, checkpoint: str, file: Path | None = None, words:
         _code("head", sources["head"].format(maps="attention_of_words()" if words else "attention")),
         _markdown("draw-text", sources["draw-text"]),
         _code("draw", sources["draw"]),
+        _markdown("contributions-text", sources["contributions-text"]),
+        _code("contributions", sources["contributions"].format(words=", words=True" if words else "")),
         _markdown("inside-text", sources[f"inside-text{under}"]),
         _code("inside", "\n\n".join(inside)),
         _markdown("check-text", sources[f"check-text{under}"]),

@@ -13,6 +13,7 @@ from torch import Tensor
 from ..inference.attention_maps import LOCATIONS, Kind
 from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator, read_only
+from ..network.attention import MultiHeadAttention
 from ..network.layers import Layer
 from ..network.model import Transformer
 from ..network.probe import Recorder, chain
@@ -35,6 +36,7 @@ class SublayerValues:
         scores: q kᵀ / sqrt(d) of every cell, masked ones included.
         allowed: bool, True = may attend.
         weights, head_output: softmax over the allowed scores, and the values weighted by it.
+        value_norm: ‖v W_O‖, the length of what a value adds to the model's width at a weight of 1.
         output: the concatenated heads after W_O.
         ff_hidden: after the activation (§3.3).
         layer_output: the input of the next layer, or of what follows the stack.
@@ -57,6 +59,7 @@ class SublayerValues:
     allowed: np.ndarray  # (Q, K)
     weights: np.ndarray  # (H, Q, K)
     head_output: np.ndarray  # (H, Q, d)
+    value_norm: np.ndarray  # (H, K)
     output: np.ndarray  # (Q, D)
     residual: np.ndarray  # (Q, D)
     sum: np.ndarray  # (Q, D)
@@ -151,12 +154,49 @@ def inspect_sublayer(translator: Translator, run: Translation, kind: Kind, layer
         memory=read_only(seen["encoder.output"][0]) if kind == "cross" else x,
         allowed=allowed,
         **{part: of(f"{sublayer}.{part}") for part in parts},
+        value_norm=read_only(_value_outputs(owner, kind, seen[f"{stack}.{layer}.{sublayer}.v"][0]).norm(dim=-1)),
         **attention,
         **joined(last, "ff_"),
-        ff_hidden=of("feed_forward.hidden"),
-        ff_output=of("feed_forward.output"),
+        **{f"ff_{part}": of(f"feed_forward.{part}") for part in ("hidden", "output")},
         layer_output=of(f"{left}{last}"),
     )
+
+
+def value_norms(translator: Translator, run: Translation) -> dict[Kind, np.ndarray]:
+    """‖v W_O‖ of every key of every head, (L, H, K); 0 in an ablated head, which adds nothing.
+
+    Times its weights it is what `ValueWeighted.maps` has: Kobayashi et al. (2020), §3.
+    """
+    model = translator.checkpoint.model
+    seen = record(translator, run, lambda name: name.endswith((".v", ".head_output")))
+    found: dict[Kind, np.ndarray] = {}
+    for kind, place in LOCATIONS.items():
+        norms = []
+        for i in range(model.config.layers(place.stack)):
+            v, head_output = (seen[place.probe_name(i, part)][0] for part in ("v", "head_output"))
+            is_on = head_output.flatten(1).any(dim=1, keepdim=True)  # (H, 1)
+            norms.append(_value_outputs(_layer(model, kind, i), kind, v).norm(dim=-1) * is_on)
+        found[kind] = read_only(torch.stack(norms))
+    return found
+
+
+def value_output(translator: Translator, run: Translation, kind: Kind, layer: int, head: int, key: int) -> np.ndarray:
+    """v W_O of one key of a head, (D,).
+
+    Raises:
+        ValueError: there is no such layer, head or key.
+    """
+    owner, name = _layer(translator.checkpoint.model, kind, layer), LOCATIONS[kind].probe_name(layer, "v")
+    v = record(translator, run, name.__eq__)[name][0]
+    if not (0 <= head < v.size(0) and 0 <= key < v.size(1)):
+        raise ValueError(f"The heads are 0 to {v.size(0) - 1}, and the keys 0 to {v.size(1) - 1}.")
+    return read_only(_value_outputs(owner, kind, v)[head, key])
+
+
+def _value_outputs(owner: Layer, kind: Kind, v: Tensor) -> Tensor:
+    """v W_O of every head and key, (H, K, D), of v (H, K, d); b_O belongs to no key."""
+    w_o = _attention(owner, kind).out_proj.weight.detach().unflatten(-1, (v.size(0), -1))  # (D, H, d)
+    return torch.einsum("hkd,whd->hkw", v, w_o)
 
 
 def residual_stream(translator: Translator, run: Translation) -> dict[str, np.ndarray]:
@@ -190,8 +230,7 @@ def parameter_row(
     owner = _layer(translator.checkpoint.model, kind, layer)
     if part not in PARTS:
         raise ValueError(f"The part is one of {', '.join(PARTS)}.")
-    attention = owner.cross_attn if kind == "cross" else owner.self_attn
-    linear: torch.nn.Linear = getattr(owner if part.startswith("linear") else attention, part)
+    linear: torch.nn.Linear = getattr(owner if part.startswith("linear") else _attention(owner, kind), part)
     if not 0 <= row < linear.out_features:
         raise ValueError(f"The rows of {part} are 0 to {linear.out_features - 1}.")
     return read_only(linear.weight[row].detach()), None if linear.bias is None else linear.bias[row].item()
@@ -204,3 +243,9 @@ def _layer(model: Transformer, kind: Kind, layer: int) -> Layer:
     found = layers[layer]
     assert isinstance(found, Layer)
     return found
+
+
+def _attention(owner: Layer, kind: Kind) -> MultiHeadAttention:
+    attention = owner.cross_attn if kind == "cross" else owner.self_attn
+    assert isinstance(attention, MultiHeadAttention)
+    return attention

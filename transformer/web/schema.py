@@ -102,6 +102,13 @@ class SublayerRequest(ChangedRunRequest):
     layer: int
 
 
+class ValueRequest(SublayerRequest):
+    """One word's value in a head, after W_O."""
+
+    head: int
+    key: int
+
+
 class ParametersRequest(CheckpointRequest):
     """One row of a matrix of a layer, and its bias."""
 
@@ -396,6 +403,7 @@ def parameters(tabs: Sequence[str], parts: Sequence[str]) -> dict[str, Parameter
         "exercise": choice("exercise", list(MISTAKES)),
         "kind": {**choice("kind", KINDS), "default": "cross"},
         "drawing": choice("drawing", ("heatmap", "lines", "table", "all")),
+        "measure": {**choice("measure", ("weight", "contribution")), "always": False},
         **{name: position(name) for name in ("layer", "head", "query", "step")},
         "stop": position("stop", of_run=False),
         "stops": {"kind": "stops", "state": "stops"},

@@ -25,6 +25,8 @@ export interface AttentionMaps extends Omit<Wire.StackedMaps, "weights"> {
   weights?: string; // Base64; of maps that came otherwise there is none
   packed?: true; // whether the weights are packed, else they are float32
   values: Float32Array | number[]; // (L, H, Q, K) in one row
+  /** Where these are contributions: the largest of all heads, which has the strongest colour. */
+  most?: number;
   /** Where these are changes of weights: the change with the strongest colour, for each head of each layer. */
   difference?: number[];
 }
@@ -64,6 +66,7 @@ export interface State extends Omit<Wire.DecodingSettings, "seed"> {
   head: number;
   averaged: boolean; // Translate shows the mean of a layer's heads
   drawing: "heatmap" | "lines" | "table" | "all";
+  measure: "weight" | "contribution"; // what the maps of Attention show
   inWords: boolean; // show words where the model's tokens are pieces of them
   gold: boolean; // lay the gold alignment over cross-attention
   stop: number; // stop of the lesson

@@ -2,9 +2,9 @@
 
 import type { Child } from "../api/types.ts";
 import { formatNumber, t } from "../state/i18n.ts";
-import { fetchParameters, type Matrix } from "../state/server-cache.ts";
+import { fetchParameters, fetchValue, type Matrix } from "../state/server-cache.ts";
 import { h } from "../ui/dom.ts";
-import { dot, fixed, mean, normalised, products, scaled, softmax, sum, variance } from "../ui/numbers.ts";
+import { dot, fixed, mean, normalised, products, root, scaled, softmax, sum, variance } from "../ui/numbers.ts";
 import { hint } from "../ui/parts.ts";
 import { keyName, orderKeys } from "./key-order.ts";
 import type { Part, SublayerView } from "./sublayer-stages.ts";
@@ -57,6 +57,14 @@ const ARITHMETIC: Record<string, (view: SublayerView, i: number, token: number) 
     const weights = rest.map((key) => view.data.at("weights", view.head, view.query)[key]);
     const values = rest.map((key) => view.data.at("v", view.head, key)[i]);
     return [sumOfProducts(products(weights, values, null, dot(weights, values)))];
+  },
+  length: ({ data, head }, key) => explainLength(data.at("v", head, key)),
+  async value(view, key) {
+    return [explainLength(await fetchValue(view, key)), hint(t("cell.value.about"))];
+  },
+  contribution({ data, head, query }, key) {
+    const [weight, norm] = [data.at("weights", head, query)[key], data.at("value_norm", head)[key]];
+    return [sumOfProducts(products([weight], [norm], null, weight * norm)), hint(t("cell.contribution.about"))];
   },
   head_output(view, i) {
     const { data, head, query } = view;
@@ -117,6 +125,13 @@ function sumOfProducts({ terms, bias, result: total }: ReturnType<typeof product
   const list = terms.flatMap(([a, b], n) => [n ? " + " : "", term(a, b)]);
   const biasTerm = bias && h("span", { class: "bias", "data-bias": bias, title: t("inside.bias") }, factor(bias));
   return expression(list, biasTerm ? [" + ", biasTerm] : [], " = ", result(total));
+}
+
+function explainLength(vector: number[]) {
+  const square = dot(vector, vector);
+  const shown = root(square);
+  const squares = sumOfProducts(products(vector, vector, null, square, shown.digits));
+  return [squares, expression(`√${shown.square} = `, result(shown.result))];
 }
 
 async function linear(view: SublayerView, input: number[], matrix: Matrix, row: number, value: number) {

@@ -19,7 +19,7 @@ import {
 } from "./map-parts.ts";
 
 type Axis = "query" | "key";
-/** The row or the column that is drawn, from a weight on; all if neither is named. */
+/** The row or the column that is drawn, from a share of the strongest colour on; all if neither is named. */
 type Wanted = { threshold: number; query?: number | null; key?: number | null };
 type LineLayout = ReturnType<typeof layoutOf>;
 
@@ -34,9 +34,9 @@ const ROW_PITCH = 1.25; // sizes of a label between two that can be read
 export const isLongDrawing = ({ attention }: DrawnRun, kind: Kind) =>
   Math.max(attention[kind].queries.length, attention[kind].keys.length) > FIT_FROM;
 
-export function isDrawn(cell: Pick<Cell, "open" | "value" | Axis>, { threshold, query = null, key = null }: Wanted) {
+export function isDrawn(cell: Pick<Cell, "open" | "share" | Axis>, { threshold, query = null, key = null }: Wanted) {
   const isOfWord = (query === null || cell.query === query) && (key === null || cell.key === key);
-  return cell.open && cell.value >= threshold && isOfWord;
+  return cell.open && cell.share >= threshold && isOfWord;
 }
 
 /** `row`: the only one that is drawn */
@@ -92,9 +92,9 @@ function linePaths(shown: Shown, { left, right, y }: LineLayout, wanted: Wanted)
   const middle = (left + right) / 2;
   forEachCell(shown, (cell) => {
     if (!isDrawn(cell, wanted)) return;
-    const { query, key, value, gold } = cell;
+    const { query, key, value, share, gold } = cell;
     const d = `M${left} ${y(query)} C${middle} ${y(query)} ${middle} ${y(key)} ${right} ${y(key)}`;
-    const style = `stroke-width: ${1 + 6 * value}; stroke-opacity: ${0.06 + 0.94 * value}`;
+    const style = `stroke-width: ${1 + 6 * share}; stroke-opacity: ${0.06 + 0.94 * share}`;
     const ends = { "data-query": query, "data-key": key };
     paths.push(svg("path", { d, style, ...ends, "data-weight": value, "data-look": describeCell(cell) }));
     if (gold) paths.push(svg("path", { d, class: `gold ${gold}`, ...ends, "data-gold": `${query} ${key}` }));
@@ -136,8 +136,9 @@ function tokenLabel(axis: Axis, i: number, layout: LineLayout, sides: (typeof SI
 }
 
 function strongestKeys({ run, kind, layer, head }: Shown, query: number, threshold: number) {
+  const { most = 1 } = run.attention[kind];
   const weights = attentionRow(kind, layer, head, query, run);
-  const keys = weights.flatMap((weight, key) => (weight >= threshold ? [key] : []));
+  const keys = weights.flatMap((weight, key) => (weight / most >= threshold ? [key] : []));
   return keys.sort((a, b) => weights[b] - weights[a]);
 }
 

@@ -4,6 +4,7 @@ import type { DrawnRun, Kind, Side } from "../api/types.ts";
 import { formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { argmax, attentionRow, SIDES, UNIFORM_MARGIN } from "../state/state.ts";
 import { h, svg, textWidth, typeScale, word } from "../ui/dom.ts";
+import { fixed } from "../ui/numbers.ts";
 import { button, closest } from "../ui/parts.ts";
 import { cellAt, gapOf, paintedCanvas, paintMap, palette, type Shown, strength } from "./map-canvas.ts";
 import {
@@ -13,6 +14,7 @@ import {
   describeCell,
   FIT_FROM,
   forEachCell,
+  formatValue,
   formatWeight,
   label,
   MANY_CELLS,
@@ -208,13 +210,14 @@ const words = (name: string, width: number, height: number, labels: Element[]) =
 
 function writeWeights(context: CanvasRenderingContext2D, shown: Shown, { cell, down, type }: MapLayout) {
   const { isDark } = palette();
-  const share = shown.run.attention[shown.kind].difference ? 0.29 : 0.37; // of a cell, so that the numbers of two do not touch
+  const { difference: changes, most = 1 } = shown.run.attention[shown.kind];
+  const room = changes || most >= 10 ? 0.29 : 0.37; // of a cell, so that the numbers of two do not touch
   const { fontFamily } = getComputedStyle(document.body);
-  const font = `${Math.min(13 * type, cell * share)}px ${fontFamily}`;
+  const font = `${Math.min(13 * type, cell * room)}px ${fontFamily}`;
   Object.assign(context, { font, textAlign: "center", textBaseline: "middle" });
-  forEachCell(shown, ({ query, key, open, value, difference }) => {
+  forEachCell(shown, ({ query, key, open, value, share, difference }) => {
     if (!open) return;
-    const contrast = contrastClass(strength(value, difference), value < 0);
+    const contrast = contrastClass(strength(share, difference), value < 0);
     context.fillStyle = (isDark ? contrast === "faint" : contrast === "full") ? "#fff" : "#000";
     const [x, y] = [key * cell + (cell - gapOf(cell)) / 2, query * down + (down - gapOf(down)) / 2];
     context.fillText(formatWeight(value, difference), x, y);
@@ -315,7 +318,7 @@ export function describeLargestWeights({ run, kind, layer, head }: Shown) {
   const largest = queries.map((from, query) => {
     const values = attentionRow(kind, layer, head, query, run);
     const key = argmax(values);
-    return `${from} → ${keys[key]} ${formatPercent(values[key])}`;
+    return `${from} → ${keys[key]} ${formatValue(values[key], run.attention[kind])}`;
   });
   return t("mistakes.map", { looks: largest.join(", ") });
 }
@@ -339,10 +342,17 @@ export function describedMap(shown: Shown, options: Options, query: number | nul
   return map.element;
 }
 
+/** Which row is meant. @param output the word that the model outputs there, if it does */
+export const describeReading = ({ run, kind }: Shown, query: number, output: string | null) =>
+  nodes(output ? "row.reading_and_saying" : "row.reading", {
+    word: word(run.attention[kind].queries[query], SIDES[kind][0]),
+    output: output && word(output, "target"),
+  });
+
 /** One row of a head in words. @param output the word that the model outputs there, if it does */
-export function describeRow({ run, kind, layer, head }: Shown, query: number, output: string | null) {
-  const { queries, keys, allowed } = run.attention[kind];
-  const [from, at] = SIDES[kind];
+export function describeRow(shown: Shown, query: number, output: string | null) {
+  const { run, kind, layer, head } = shown;
+  const { keys, allowed } = run.attention[kind];
   const weights = attentionRow(kind, layer, head, query, run);
   const key = argmax(weights);
   const open = allowed[query].filter(Boolean).length;
@@ -350,17 +360,33 @@ export function describeRow({ run, kind, layer, head }: Shown, query: number, ou
     head: head + 1,
     layer: layer + 1,
     count: open,
-    word: word(keys[key], at),
+    word: word(keys[key], SIDES[kind][1]),
     share: formatPercent(weights[key]),
     equal: formatPercent(1 / open),
   };
-  const reading = nodes(output ? "row.reading_and_saying" : "row.reading", {
-    word: word(queries[query], from),
-    output: output && word(output, "target"),
-  });
   const uniform = weights[key] - 1 / open < UNIFORM_MARGIN;
   const attends = open === 0 ? "nothing" : open === 1 ? "only" : uniform ? "evenly" : "mostly";
-  return joinSentences(reading, nodes(`row.${attends}`, places));
+  return joinSentences(describeReading(shown, query, output), nodes(`row.${attends}`, places));
+}
+
+/** What a row's highest weight contributes, and which word contributes most. @param weighted the run with its weights */
+export function describeContribution({ run, kind, layer, head }: Shown, weighted: DrawnRun, query: number) {
+  const side = SIDES[kind][1];
+  const { keys, allowed } = run.attention[kind];
+  const [weights, parts] = [weighted, run].map((each) => attentionRow(kind, layer, head, query, each));
+  const [attended, most] = [argmax(weights), argmax(parts)];
+  const places = {
+    head: head + 1,
+    layer: layer + 1,
+    weight: fixed(weights[attended], 2),
+    word: word(keys[attended], side),
+    contribution: fixed(parts[attended], 2),
+    other: word(keys[most], side),
+    other_weight: fixed(weights[most], 2),
+    most: fixed(parts[most], 2),
+  };
+  if (!allowed[query].includes(true)) return nodes("row.nothing", places);
+  return nodes(`contribution.${parts[most] === 0 ? "none" : attended === most ? "same" : "other"}`, places);
 }
 
 /** A tooltip for the frame around `picture`: the cell under the pointer. `map()` is null for other drawings. */

@@ -17,7 +17,10 @@ const MAX_PIXELS = 16e6; // of any canvas
 
 export type Shown = { run: DrawnRun; kind: Kind; layer: number; head: number };
 
-/** Per cent of the hue, the same 0 to 1 in every map. Dropout may leave more than 1. Of a change the surface is 0. */
+/**
+ * Per cent of the hue, the same 0 to 1 in every map; of a contribution, of its share of the largest. Dropout may leave
+ * more than 1. Of a change the surface is 0.
+ */
 export const strength = (value: number, difference?: number) =>
   difference ? 96 * Math.min(1, Math.abs(value) / difference) : 4 + 96 * Math.min(1, value);
 
@@ -73,17 +76,18 @@ function paintHatch(context: CanvasRenderingContext2D, { x, y, width, height }: 
 
 const contextOf = (canvas: HTMLCanvasElement) => canvas.getContext("2d") as CanvasRenderingContext2D;
 
-/** One head's weights, row by row, and 1 where the mask is open. */
+/** One head's weights, or shares of the largest contribution, row by row, and 1 where the mask is open. */
 type Grid = { across: number; down: number; weights: ArrayLike<number>; open: Uint8Array; difference?: number };
 
 type Cells = Pick<Grid, "weights" | "difference"> & { open: ArrayLike<unknown> };
 
 export function gridOf(maps: AttentionMaps, layer: number, head: number): Grid {
-  const { heads, queries, keys, values, allowed, difference } = maps;
+  const { heads, queries, keys, values, allowed, difference, most } = maps;
   const [across, down, map] = [keys.length, queries.length, layer * heads + head];
   const start = map * across * down;
   const end = start + across * down;
-  const weights = values instanceof Float32Array ? values.subarray(start, end) : values.slice(start, end);
+  const own = values instanceof Float32Array ? values.subarray(start, end) : values.slice(start, end);
+  const weights = most ? own.map((value) => value / most) : own;
   const open = new Uint8Array(across * down);
   for (let i = 0; i < open.length; i++) open[i] = Number(allowed[Math.floor(i / across)][i % across]);
   return { across, down, weights, open, difference: difference?.[map] };
@@ -260,11 +264,11 @@ export const thumbnail = (kind: Kind, layer: number, head: number, run: DrawnRun
   smallMap({ run, kind, layer, head }).canvas;
 
 /** `weights` of a word in every map, and where the mask is `open`; `count`: words of the word's axis. */
-type Weights = { weights: number[][]; open: boolean[]; count: number };
+type Weights = { weights: number[][]; open: boolean[]; count: number; most?: number };
 
 /** Show in small maps a strip of a word's weights, and veil the rest; of no word (null), the whole maps. */
 export function pointInMaps(grid: HTMLElement, maps: Element[], word: Word | null, theirs: Weights) {
-  const { weights, open, count } = theirs;
+  const { weights, open, count, most = 1 } = theirs;
   grid.classList.toggle("pointed", word !== null);
   for (const [i, map] of maps.entries()) {
     const known = map.querySelector<HTMLCanvasElement>(".strip");
@@ -272,7 +276,8 @@ export function pointInMaps(grid: HTMLElement, maps: Element[], word: Word | nul
     strip.hidden = !word;
     if (!word) continue;
     Object.assign(strip, { width: open.length, height: 1 });
-    putColours(strip, cellColours({ weights: weights[i], open }, palette().levels, palette().masked));
+    const shares = weights[i].map((weight) => weight / most);
+    putColours(strip, cellColours({ weights: shares, open }, palette().levels, palette().masked));
     map.append(strip);
   }
   if (!word) return;

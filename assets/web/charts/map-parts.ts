@@ -1,7 +1,7 @@
 // Building blocks of attention pictures: cells, and the words beside them.
 
-import type { DrawnRun, Kind, Side } from "../api/types.ts";
-import { t } from "../state/i18n.ts";
+import type { AttentionMaps, DrawnRun, Kind, Side } from "../api/types.ts";
+import { formatPercent, t } from "../state/i18n.ts";
 import { attentionRow, goldLink, state } from "../state/state.ts";
 import { isSpecial, svg, textWidth } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
@@ -26,15 +26,18 @@ export function contrastClass(share: number, negative: boolean) {
 export const formatWeight = (value: number, difference?: number) =>
   (difference && value > 0.005 ? "+" : "") + fixed(value, 2);
 
+/** A weight in per cent, a contribution as a number. */
+export const formatValue = (value: number, { most }: AttentionMaps) => (most ? fixed(value, 2) : formatPercent(value));
+
 export function cellReader({ run, kind, layer, head }: Shown) {
-  const { heads, queries, keys, values, allowed, difference } = run.attention[kind];
+  const { heads, queries, keys, values, allowed, difference, most = 1 } = run.attention[kind];
   const map = layer * heads + head;
   const start = map * queries.length * keys.length;
   return (query: number, key: number) => {
     const gold = state.gold && kind === "cross" ? goldLink(query, key, run) : null;
     const value = values[start + query * keys.length + key];
     const cell = { query, key, from: queries[query], to: keys[key], open: allowed[query][key] };
-    return { ...cell, gold, difference: difference?.[map], value };
+    return { ...cell, gold, difference: difference?.[map], value, share: value / most };
   };
 }
 
@@ -144,14 +147,14 @@ export function scrolledTo({ now, size, inset }: Record<"now" | "size" | "inset"
 }
 
 /** What each head of these layers attends to from a word, or from where; `count`: words of its own axis. */
-export function weightsOfWord(kind: Kind, { axis, index }: Word, layers: number[]) {
-  const { heads, queries, keys, values, allowed } = state.run.attention[kind];
+export function weightsOfWord(run: DrawnRun, kind: Kind, { axis, index }: Word, layers: number[]) {
+  const { heads, queries, keys, values, allowed, most } = run.attention[kind];
   const [count, words] = axis === "query" ? [queries.length, keys] : [keys.length, queries];
   const open = axis === "query" ? allowed[index] : allowed.map((row) => row[index]);
   const of = (layer: number, head: number) =>
     axis === "query"
-      ? attentionRow(kind, layer, head, index)
+      ? attentionRow(kind, layer, head, index, run)
       : queries.map((_, query) => values[((layer * heads + head) * queries.length + query) * keys.length + index]);
   const weights = layers.flatMap((layer) => Array.from({ length: heads }, (_, head) => of(layer, head)));
-  return { count, words, open, weights };
+  return { count, words, open, weights, most };
 }

@@ -6,12 +6,12 @@ import { isPresenting } from "../state/address.ts";
 import { findChange, isAblated, temperatureOf } from "../state/changes.ts";
 import { formatPercent, hasText, nodes, t } from "../state/i18n.ts";
 import type { Sublayer } from "../state/server-cache.ts";
-import { state } from "../state/state.ts";
+import { argmax, state } from "../state/state.ts";
 import { h, scrollBox, setChildren, word } from "../ui/dom.ts";
 import { savable } from "../ui/export.ts";
 import { formulas } from "../ui/formula.ts";
-import { attentionColumns, commonDigits, dot, fixed, mean, variance } from "../ui/numbers.ts";
-import { button, link, rowHeading, table } from "../ui/parts.ts";
+import { attentionColumns, commonDigits, dot, fixed, mean, norm, variance } from "../ui/numbers.ts";
+import { button, columnHeading, link, rowHeading, table } from "../ui/parts.ts";
 import { areMany, keyName, orderKeys } from "./key-order.ts";
 import { chooseCell, fluidPicture, type Row, type StripOptions, vectorStrips } from "./vector-strip.ts";
 
@@ -276,9 +276,8 @@ function drawScores(view: SublayerView) {
       mask: () => scoreCell(view, "mask", j, open[j] ? shown.scores[j] : "−∞", open[j] ? scores[j] : -Infinity),
       softmax: () => scoreCell(view, "weight", j, shown.weights[j], weights[j]),
     };
-    const name = [word(data.keys[j], data.to), areMany(data.keys) ? h("small", {}, ` ${j + 1}`) : null];
     const row = columns.map((column) => cells[column]());
-    return h("tr", { class: open[j] ? "" : "masked" }, rowHeading(name), row);
+    return h("tr", { class: open[j] ? "" : "masked" }, rowHeading(keyHeading(view, j)), row);
   };
   /** The sum of what is folded, of the digits that are shown. */
   const restRow = (rest: number[]) => {
@@ -296,6 +295,11 @@ function drawScores(view: SublayerView) {
     return [scrollBox(table({ class: "look" }, headings, rows, columns.includes("softmax") ? foot() : null))];
   });
 }
+
+const keyHeading = ({ data }: SublayerView, j: number) => [
+  word(data.keys[j], data.to),
+  areMany(data.keys) ? h("small", {}, ` ${j + 1}`) : null,
+];
 
 function scoreCell(view: SublayerView, name: string, index: number, text: string, value: number) {
   const explain = ({ currentTarget }: MouseEvent) => {
@@ -325,7 +329,30 @@ function drawValues(view: SublayerView) {
     return titledStrips(view, t("inside.parts"), rows, { largest });
   };
   const title = t(isSilent ? "inside.ablated" : "inside.head_output");
-  return [foldable(view, "parts", drawParts), titledStrips(view, title, sum, { largest, labels: data.keys })];
+  const sums = titledStrips(view, title, sum, { largest, labels: data.keys });
+  return [foldable(view, "parts", drawParts), sums, isSilent ? null : drawContributions(view)];
+}
+
+/** How long each value is, and what it adds: Kobayashi et al. (2020). */
+function drawContributions(view: SublayerView) {
+  const { data, head, query } = view;
+  const [weights, norms] = [data.at("weights", head, query), data.at("value_norm", head)];
+  const parts = weights.map((weight, j) => weight * norms[j]);
+  const lengths = ["‖v‖", "‖v Wᴼ‖", "‖w · v Wᴼ‖"];
+  const columns = lengths.map((text) => columnHeading(text, { class: "formula", lang: "zxx" }));
+  const headings = [t("inside.column.key"), ...columns];
+  const row = (j: number) => {
+    const numbers = { length: norm(data.at("v", head, j)), value: norms[j], contribution: parts[j] };
+    const cells = Object.entries(numbers).map(([name, value]) => scoreCell(view, name, j, fixed(value, 3), value));
+    return h("tr", { class: data.allowed[query][j] ? "" : "masked" }, rowHeading(keyHeading(view, j)), cells);
+  };
+  const most = argmax(parts);
+  const places = { word: word(data.keys[most], data.to), weight: fixed(weights[most], 2), most: fixed(parts[most], 2) };
+  return [
+    h("h4", {}, t("inside.contributions")),
+    parts[most] ? h("p", { class: "fact" }, nodes("inside.contributions.most", places)) : null,
+    foldable(view, "contributions", (shown) => [scrollBox(table({ class: "look" }, headings, shown.map(row)))]),
+  ];
 }
 
 function drawConcat(view: SublayerView) {

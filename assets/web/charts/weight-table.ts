@@ -34,9 +34,9 @@ export function weightTable(shown: Shown) {
   return { element: drawn, complete, completeAll };
 }
 
-function tableCell({ query, key, open, value, gold }: Cell, isLong: boolean) {
+function tableCell({ query, key, open, value, share, gold }: Cell, isLong: boolean) {
   if (!open) return h("td", { class: "masked" }, t("masked"));
-  const tint = strength(value);
+  const tint = strength(share);
   const name = `tint ${contrastClass(tint, false)}${gold ? ` gold ${gold}` : ""}`;
   const data = { weight: value, gold: gold ? `${query} ${key}` : null };
   return h("td", { class: name, style: `--tint: ${tint}%`, data }, value.toFixed(isLong ? 2 : 3));

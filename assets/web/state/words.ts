@@ -86,6 +86,9 @@ const comparisonOfWords = (comparison: NonNullable<Run["comparison"]>, words: Wo
     };
   });
 
+/** The largest contribution, or 1 where nothing contributes: the same for all heads of a kind, so that they compare. */
+export const largest = (values: Float32Array) => values.reduce((most, value) => Math.max(most, value), 0) || 1;
+
 function mapsOfWords(run: Run, kind: Kind, [from, to]: [Side, Side]): AttentionMaps {
   const { layers, heads, values, allowed } = run.attention[kind];
   const [queries, keys] = [wordsOf(run, from) as WordsOf, wordsOf(run, to) as WordsOf];
@@ -103,7 +106,8 @@ function mapsOfWords(run: Run, kind: Kind, [from, to]: [Side, Side]): AttentionM
   const open = queries.names.map(() => keys.names.map(() => false));
   for (const [query, row] of allowed.entries())
     for (const [key, isOpen] of row.entries()) if (isOpen) open[queries.of[query]][keys.of[key]] = true;
-  return { layers, heads, queries: queries.names, keys: keys.names, allowed: open, values: merged };
+  const most = run.attention[kind].most && { most: largest(merged) }; // a sum over pieces may be larger
+  return { layers, heads, queries: queries.names, keys: keys.names, allowed: open, values: merged, ...most };
 }
 
 /** Mean entropy and mean distance of each head, as the server has them of tokens. */

@@ -73,6 +73,12 @@ export function scaled(dot: number, d: number, score: number) {
   return { dot: fixed(dot, digits), digits, result: fixed(score, rounded) };
 }
 
+/** √square: {square, result}; the square has as many digits as the root needs. */
+export function root(square: number) {
+  const { digits, rounded } = fewestDigits(Math.sqrt(square), (n) => Math.sqrt(asShown(square, n)));
+  return { square: fixed(square, digits), digits, result: fixed(Math.sqrt(square), rounded) };
+}
+
 /**
  * e^s ÷ Σ e^s: {scores, powers, total, result, shifted}, of the open cells; `index` is the one that is asked for. Where
  * the powers would be too large or too small, the largest score is taken from each first, which changes no share.

@@ -43,6 +43,8 @@ SUBLAYER = {"kind": "cross", "layer": 0}
 
 OF_RUNS: dict[Function, Answer] = {  # with changes
     sublayers.inside: {**CHANGED, **SUBLAYER},
+    sublayers.value_output: {**CHANGED, **SUBLAYER, "head": 1, "key": 3},
+    sublayers.value_norms: CHANGED,
     sublayers.stack: CHANGED,
     sublayers.shapes: CHANGED,
     checks.checks: CHANGED,
@@ -82,6 +84,7 @@ COMPUTED: dict[Function, Answer] = {
 ACTIONS: dict[Callable[..., Any], Answer] = {
     runs.translate: RUN,
     runs.attention: {**RUN, "kind": "cross", "layer": 1, "head": 2},
+    runs.contributions: {**RUN, "kind": "decoder", "layer": 1, "head": 2},
     positions.positions: {"length": 10, "d_model": 64},
     what_if.what_if: CHANGED,
     what_if.which_heads_matter: RUN,

@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from transformer.web.api.downloads import as_text, provenance, weights_csv
-from transformer.web.api.runs import run
 from transformer.web.sessions.models import translator
 
 from .endpoints import SENTENCES, asked
@@ -18,11 +17,12 @@ def checkpoint(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def test_the_table_of_weights_is_the_runs(checkpoint: str) -> None:
+def test_the_table_of_weights_is_the_runs_with_what_they_contribute(checkpoint: str) -> None:
     sent = asked(weights_csv, checkpoint)
     assert sent["name"] == f"{checkpoint}-attention.csv"
     table = pd.read_csv(io.StringIO(sent["text"]), keep_default_na=False)
-    pd.testing.assert_frame_equal(table, run(checkpoint, SENTENCES[checkpoint]).table(), check_dtype=False)
+    made = translator(checkpoint).translate(SENTENCES[checkpoint], value_weighted=True)
+    pd.testing.assert_frame_equal(table, made.contributions(), check_dtype=False, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from transformer.data.alignment import AlignedPair, GoldAlignment
 from transformer.inference.attention_maps import KINDS, AttentionMap, AttentionMaps, Kind
 from transformer.web.api.heads import heads
 from transformer.web.api.payload import TICKS, for_page, packed, page_maps
-from transformer.web.api.runs import translate
+from transformer.web.api.runs import attention, contributions, translate
 from transformer.web.server.page_routes import LEVEL
 
 from ...marian import SENTENCES
@@ -92,6 +92,14 @@ def test_a_run_for_programs_has_the_promised_shape(toy: Translator) -> None:
         assert (step["token"], step["probability"]) == (said.token, said.probability)
         assert step["candidates"][0] == {"token": said.token, "probability": said.probability}
         assert sum(candidate["probability"] for candidate in step["candidates"]) == pytest.approx(1)  # all 9 words
+
+
+def test_contributions_for_programs_are_the_librarys(toy: Translator) -> None:
+    answer = called(contributions, sentence=BEER, kind="decoder", layer=2, head=3)
+    table = toy.translate(BEER, value_weighted=True).contributions("decoder").query("layer == 2 and head == 3")
+    for name, column in (("weights", "weight"), ("value_weighted", "value_weighted"), ("after_norm", "after_norm")):
+        np.testing.assert_allclose(np.ravel(answer[name]), table[column], atol=1e-4)
+    assert answer.keys() - {"value_weighted", "after_norm"} == called(attention, sentence=BEER).keys()
 
 
 def test_gold_belongs_to_a_run_that_says_the_reference(toy: Translator) -> None:

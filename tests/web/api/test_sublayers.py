@@ -6,9 +6,11 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from transformer.analysis.contribution import value_weighted
 from transformer.analysis.sublayer import PARTS, inspect_sublayer, parameter_row, residual_stream
 from transformer.inference.attention_maps import KINDS, Kind
-from transformer.web.api.sublayers import inside, parameters, stack
+from transformer.inference.interventions import Interventions
+from transformer.web.api.sublayers import inside, parameters, stack, value_norms, value_output
 from transformer.web.sessions.models import translator
 
 from .endpoints import SENTENCES, Answer, asked
@@ -36,6 +38,41 @@ def test_inside_is_sent_whole(checkpoint: str, kind: Kind) -> None:
     assert (sent["queries"], sent["keys"]) == (list(seen.queries), list(seen.keys))
     assert (sent["kind"], sent["layer"], sent["norm_first"]) == (kind, 1, False)
     assert (sent["head_dim"], sent["eps"]) == (model.checkpoint.model.config.d_model // len(seen.q), 1e-5)
+
+
+CHANGES: list[list[Answer]] = [
+    [],
+    [
+        {"do": "ablate", "kind": "decoder", "layer": 1, "head": 2},
+        {"do": "remove_mask", "kind": "decoder"},
+        {"do": "temperature", "kind": "all", "temperature": 2.0},
+        {"do": "drop_residual", "stack": "encoder", "layer": 0, "sublayer": 1},
+    ],
+]
+
+
+@pytest.mark.parametrize("changes", CHANGES, ids=["plain", "changed"])
+def test_value_norms_times_weights_are_the_librarys_maps(checkpoint: str, changes: list[Answer]) -> None:
+    model = translator(checkpoint)
+    run = model.translate(SENTENCES[checkpoint], interventions=Interventions.parse(changes))
+    expected = value_weighted(model, run).maps
+    sent = asked(value_norms, checkpoint, changes=changes)
+    for kind in KINDS:
+        weights = np.stack([m.weights for m in run.attention.of(kind)])
+        maps = weights * array(sent[kind])[:, :, None]
+        np.testing.assert_allclose(maps, np.stack([m.weights for m in expected.of(kind)]), atol=1e-5)
+    if changes:
+        assert not array(sent["decoder"])[1, 2].any()
+
+
+def test_a_value_has_the_length_that_inside_and_the_maps_have(checkpoint: str) -> None:
+    sent = asked(value_output, checkpoint, kind="cross", layer=1, head=2, key=3)
+    norm = np.linalg.norm(array(sent))
+    shown = array(asked(inside, checkpoint, kind="cross", layer=1)["arrays"]["value_norm"])
+    assert sent["shape"] == [translator(checkpoint).checkpoint.model.config.d_model]
+    assert (shown[2, 3], array(asked(value_norms, checkpoint)["cross"])[1, 2, 3]) == pytest.approx((norm, norm), 1e-5)
+    for place in ({"head": 99, "key": 0}, {"head": 0, "key": 99}, {"head": -1, "key": 0}):
+        assert "error" in asked(value_output, checkpoint, kind="cross", layer=1, **place)
 
 
 def test_the_stack_is_sent_whole(checkpoint: str) -> None:

@@ -2,11 +2,13 @@
 
 import platform
 import unicodedata
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
+from ...analysis.contribution import value_weighted
 from ...analysis.notebook import notebook as notebook_of
 from ...live.form import NetworkForm
 from ...storage.hub import is_on_hub
@@ -60,8 +62,10 @@ def as_text(token: str) -> str:
 
 
 def weights_csv(request: DownloadRequest) -> Download:
-    """Every attention weight as a table."""
-    table = run_of(request).table(request.words)
+    """Every attention weight as a table, and what it contributes."""
+    run = run_of(request)
+    norms = value_weighted(translator(request.checkpoint), run)
+    table = replace(run, value_weighted=norms).contributions(words=request.words)
     for column in ("query_token", "key_token"):
         table[column] = table[column].map({token: as_text(token) for token in table[column].unique()})
     return {"name": f"{_short(request.checkpoint)}-attention.csv", "text": table.to_csv(index=False)}

@@ -5,8 +5,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
+from ...analysis.contribution import value_weighted
 from ...data import AlignedPair
 from ...data.vocabulary import PAD
+from ...inference.attention_maps import AttentionMaps
 from ...inference.interventions import NOTHING, Interventions
 from ...inference.translator import KINDS, CheckpointError, SentenceError, Translation, Translator
 from ...messages import Message
@@ -139,17 +141,45 @@ def attention(
     """
     request = MapRequest(sentence=sentence, kind=cast(Any, kind), layer=layer, head=head, checkpoint=checkpoint)
     translation = run(request.checkpoint, request.sentence)
-    maps = translation.attention.of(request.kind)
-    heads = maps[0].n_heads
-    if not (0 <= request.layer < len(maps) and 0 <= request.head < heads):
-        raise ValueError(f"layer is from 0 to {len(maps) - 1}, and head from 0 to {heads - 1}.")
-    shown = maps[request.layer]
+    return _one_head(request, translation, {"weights": translation.attention})
+
+
+def contributions(
+    sentence: str, kind: str = "cross", layer: int = 0, head: int = 0, checkpoint: str = "toy"
+) -> dict[str, Any]:
+    """Return what each token contributes to each other one through one head, beside the head's attention weights.
+
+    Args:
+        sentence: German words that the checkpoint knows, such as "Ich möchte ein Bier".
+        kind: "encoder" (the source attends to itself), "decoder" (the output so far attends to itself) or "cross" (the
+            output attends to the source).
+        layer: from 0.
+        head: from 0.
+        checkpoint: a shipped checkpoint, or a real model that the server lists.
+
+    Returns:
+        as /attention, and value_weighted [query][key], the norm of weight × value × W_O (Kobayashi et al., 2020), and
+        after_norm [query][key], the same after the sublayer's LayerNorm (2021). Neither is the effect of its removal.
+    """
+    request = MapRequest(sentence=sentence, kind=cast(Any, kind), layer=layer, head=head, checkpoint=checkpoint)
+    translation = run(request.checkpoint, request.sentence)
+    norms = value_weighted(translator(request.checkpoint), translation)
+    maps = {"weights": translation.attention, "value_weighted": norms.maps, "after_norm": norms.after_norm}
+    return _one_head(request, translation, maps)
+
+
+def _one_head(request: MapRequest, translation: Translation, maps: dict[str, AttentionMaps]) -> dict[str, Any]:
+    layers = translation.attention.of(request.kind)
+    heads = layers[0].n_heads
+    if not (0 <= request.layer < len(layers) and 0 <= request.head < heads):
+        raise ValueError(f"layer is from 0 to {len(layers) - 1}, and head from 0 to {heads - 1}.")
+    shown = {name: each.of(request.kind)[request.layer].weights[request.head] for name, each in maps.items()}
     return {
         "text": translation.text,
-        "kind": kind,
-        "layer": layer,
-        "head": head,
-        "query_tokens": shown.query_tokens,
-        "key_tokens": shown.key_tokens,
-        "weights": [[round(float(weight), 4) for weight in row] for row in shown.weights[head]],
+        "kind": request.kind,
+        "layer": request.layer,
+        "head": request.head,
+        "query_tokens": layers[0].query_tokens,
+        "key_tokens": layers[0].key_tokens,
+        **{name: [[round(float(value), 4) for value in row] for row in rows] for name, rows in shown.items()},
     }

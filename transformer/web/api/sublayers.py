@@ -6,12 +6,13 @@ from typing import Literal
 import numpy as np
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
+from ...analysis import sublayer as analysis
 from ...analysis.sublayer import inspect_sublayer, parameter_row, residual_stream
-from ...inference.attention_maps import Kind
+from ...inference.attention_maps import KINDS, Kind
 from ...inference.interventions import Stack
 from ...network.config import TransformerConfig
 from ...network.shapes import shapes as shapes_of
-from ..schema import ChangedRunRequest, ParametersRequest, SublayerRequest
+from ..schema import ChangedRunRequest, ParametersRequest, SublayerRequest, ValueRequest
 from ..sessions.models import cached_per_checkpoint, translator
 from .payload import FloatArray, array, floats
 from .runs import run_of
@@ -70,6 +71,19 @@ def inside(request: SublayerRequest) -> Sublayer:
         "allowed": seen.allowed.tolist(),
         "arrays": {name: array(value) for name, value in arrays.items() if isinstance(value, np.ndarray)},
     }
+
+
+@cached_per_checkpoint(16)
+def value_norms(request: ChangedRunRequest) -> dict[Kind, FloatArray]:
+    """How long what every word's value adds is, ‖v W_O‖, (L, H, K): times their weights, the value-weighted maps."""
+    norms = analysis.value_norms(translator(request.checkpoint), run_of(request))
+    return {kind: array(norms[kind]) for kind in KINDS}
+
+
+def value_output(request: ValueRequest) -> FloatArray:
+    """One word's value in a head, after W_O."""
+    model, run = translator(request.checkpoint), run_of(request)
+    return array(analysis.value_output(model, run, request.kind, request.layer, request.head, request.key))
 
 
 @cached_per_checkpoint(16)

@@ -35,6 +35,8 @@ QUESTIONS: dict[str, Question] = {
         checks.checks,
         heads.heads,
         sublayers.inside,
+        sublayers.value_output,
+        sublayers.value_norms,
         sublayers.parameters,
         sublayers.shapes,
         sublayers.stack,
@@ -72,6 +74,7 @@ QUESTIONS: dict[str, Question] = {
 ACTIONS: tuple[Callable[..., Any], ...] = (
     runs.translate,
     runs.attention,
+    runs.contributions,
     positions.positions,
     what_if.what_if,
     what_if.which_heads_matter,

@@ -6,6 +6,8 @@ import {
   cellOf,
   cellTips,
   type DrawnMap,
+  describeContribution,
+  describeReading,
   describeRow,
   heatmap,
   mapHeading,
@@ -15,19 +17,31 @@ import {
   zoomControl,
 } from "../../charts/attention-map.ts";
 import { headGrid } from "../../charts/head-grids.ts";
-import { pointInMaps } from "../../charts/map-canvas.ts";
-import { type Word, weightsOfWord } from "../../charts/map-parts.ts";
+import { pointInMaps, type Shown } from "../../charts/map-canvas.ts";
+import { formatValue, type Word, weightsOfWord } from "../../charts/map-parts.ts";
 import { weightTable } from "../../charts/weight-table.ts";
 import { isPresenting } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
-import { formatPercent, joinSentences, t } from "../../state/i18n.ts";
+import { fetchMeasured, measuredRun, movedRows } from "../../state/contributions.ts";
+import { joinSentences, t } from "../../state/i18n.ts";
 import { argmax, attentionRow, state, subscribe, update } from "../../state/state.ts";
 import { h, isSpecial, namedChoice, scrollBox, setChildren } from "../../ui/dom.ts";
 import { pictureFrame, savable } from "../../ui/export.ts";
-import { button, changeDetector, closest, headPicker, isOpen, kindPicker, onResize } from "../../ui/parts.ts";
+import { fixed } from "../../ui/numbers.ts";
+import {
+  button,
+  changeDetector,
+  closest,
+  headPicker,
+  isOpen,
+  kindPicker,
+  onResize,
+  showContent,
+} from "../../ui/parts.ts";
 import { markHead, markWords, modelView } from "./model-view.ts";
 
 const DRAWING_NAMES = ["heatmap", "lines", "table", "all"] as State["drawing"][];
+const MEASURES = ["weight", "contribution"] as State["measure"][];
 const FAINT = 0.05; // a weight whose line is left out of a long sentence, until the visitor wants it
 const LEAST = 0.01; // the same for all rows, whatever the visitor wants: more lines than a page can have
 const MAX_THRESHOLD = 0.5;
@@ -36,10 +50,14 @@ const MAX_SHARE = 0.5; // of the screen's height that the map takes in front of 
 /** What is chosen in Lines, also when the view is built again; a threshold of null is the usual one. */
 const session = { threshold: null as number | null, hasAllRows: false };
 
+/** What the tab shows, with weights or contributions in its maps. */
+const seen = () => ({ ...state, run: measuredRun() ?? state.run });
+
 export function mount({ element, signal }: View) {
   const say = h("p", { class: "say", "aria-live": "polite" });
   const kinds = kindPicker();
   const drawings = namedChoice(t("attention.how"), DRAWING_NAMES, "attention", (drawing) => update({ drawing }));
+  const measures = namedChoice(t("measure"), MEASURES, "measure", (measure) => update({ measure }));
   const layers = headPicker({ names: ["layer"] });
   const overlay = button("pill toggle", t("attention.gold"), () => update({ gold: !state.gold }), { id: "gold" });
   const open: Open = (place) => {
@@ -57,10 +75,12 @@ export function mount({ element, signal }: View) {
   function draw() {
     isBehind = !isOpen(element);
     if (isBehind) return;
-    const { run, kind, gold, drawing, step } = state;
+    const { run, kind, gold, drawing, measure, step } = seen();
     kinds.set(kind);
     drawings.set(drawing);
+    measures.set(measure);
     layers.draw(run.attention[kind]);
+    if (!measuredRun()) return drawOnceFetched(draw, say); // what was drawn stays until then
     const isAligned = kind === "cross" && Boolean(run.reference?.gold);
     overlay.hidden = !isAligned;
     overlay.ariaPressed = String(gold);
@@ -69,11 +89,11 @@ export function mount({ element, signal }: View) {
     small.draw();
     if (!width) return;
     const row = kind === "encoder" ? null : step;
-    const shown = row ?? highestRow();
+    const shown = row ?? highestRow(run);
     const drawn = large.draw(width, isAligned && gold, shown);
     drawn.mark(row);
     large.reveal(shown);
-    const said = describeRow(state, shown, row === null ? null : run.output[row]);
+    const said = describe(shown, row === null ? null : run.output[row]);
     const silenced = isAblated(kind, state.layer, state.head, run.changes) ? t("ablation.shown") : "";
     say.replaceChildren(...joinSentences(said, silenced));
     drawn.element.setAttribute("aria-label", say.textContent ?? "");
@@ -86,11 +106,22 @@ export function mount({ element, signal }: View) {
   };
 
   const space = h("span", { class: "space" });
-  const controls = h("div", { class: "controls" }, kinds.element, layers.element, space, overlay, drawings.element);
+  const choices = [measures.element, overlay, drawings.element];
+  const controls = h("div", { class: "controls" }, kinds.element, layers.element, space, choices);
   const columns = h("div", { class: "columns" }, large.element, small.element);
   element.replaceChildren(say, h("section", { class: "card" }, controls, columns));
   subscribe(element, draw);
   onResize(large.place, resize, signal);
+}
+
+const drawOnceFetched = (draw: () => void, say: Element) => {
+  fetchMeasured().then(draw, () => say.replaceChildren(t("positions.failed")));
+};
+
+function describe(row: number, output: string | null) {
+  const shown = seen();
+  if (shown.run === state.run) return describeRow(shown, row, output);
+  return joinSentences(describeReading(shown, row, output), describeContribution(shown, state.run, row));
 }
 
 const fileName = (what: string) => `${state.kind}-layer-${state.layer + 1}-${what}`;
@@ -109,6 +140,7 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
   const large = h("div", { class: "large" });
   const place = scrollBox(large);
   const key = h("p", { class: "hint", hidden: true }, t("attention.gold_key"));
+  const scale = h("p", { class: "hint" });
   let drawn = null as Drawn | null;
   const map = () => drawn?.map ?? null;
   const tip = cellTips(large, map, signal);
@@ -119,6 +151,7 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
   const isNewHead = changeDetector();
   const isNewFrame = changeDetector();
   const isNewSight = changeDetector();
+  const isNewScale = changeDetector();
   large.addEventListener("click", (event) => {
     const cell = cellOf(event, map());
     if (cell && state.kind !== "encoder") update({ step: cell.query });
@@ -128,7 +161,7 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
 
   /** Only the cells are drawn where the frame stays. */
   function drawPicture(width: number, row: number) {
-    const { run, kind, layer, head, drawing, gold } = state;
+    const { run, kind, layer, head, drawing, gold } = seen();
     const frame = [run, kind, drawing, gold, width, zoom.value()];
     const shown = drawing === "lines" ? Object.values(lines.options(row)) : [];
     if (!isNewHead(...frame, layer, head, ...shown)) return;
@@ -140,36 +173,48 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
   }
 
   return {
-    element: savable(h("div", { class: "map" }, heading, tools, place, key, tip), large, file),
+    element: savable(h("div", { class: "map" }, heading, tools, place, key, scale, tip), large, file),
     place,
     draw(width: number, hasGold: boolean, row: number) {
       key.hidden = !hasGold;
+      const shown = seen();
+      if (isNewScale(shown.run, shown.kind)) showContent(scale, describeScale(shown));
       lines.draw(state.drawing === "lines", row);
       drawPicture(width, row);
-      const shown = drawn as Drawn;
-      zoom.draw(shown.zoomRange);
+      const large = drawn as Drawn;
+      zoom.draw(large.zoomRange);
       tools.hidden = zoom.element.hidden && lines.element.hidden;
-      return shown;
+      return large;
     },
     reveal(row: number) {
-      const strongest = strongestKey(state, row);
+      const strongest = strongestKey(seen(), row);
       if (isNewSight(drawn, row, strongest)) drawn?.reveal(row, strongest);
     },
   };
 }
 
+/** What contributions change, what they are, and what their colours mean; of weights nothing. */
+function describeScale({ run, kind }: Shown) {
+  const maps = run.attention[kind];
+  const { layers, heads, most } = maps;
+  if (!most) return [];
+  const moved = t("contribution.moved", movedRows(state.run.attention[kind], maps));
+  const about = t("contribution.about", { layers, heads, most: fixed(most, 2) });
+  return joinSentences(moved, about, state.run.pieces ? t("contribution.words") : "");
+}
+
 function picture(place: HTMLElement, options: LineOptions, open: Open): Drawn {
-  const { run, kind, layer, head, drawing } = state;
+  const { run, kind, layer, head, drawing } = seen();
   const chosen = { run, kind, layer, head };
   if (drawing === "heatmap") {
     const maxHeight = isPresenting() ? innerHeight * MAX_SHARE : undefined;
-    const map = heatmap(state, { ...options, maxHeight });
+    const map = heatmap(chosen, { ...options, maxHeight });
     return { ...map, map };
   }
   if (drawing === "all") {
     const element = modelView(chosen, open);
     const shown = { element, map: null, zoomRange: null, mark: () => {} };
-    const paint = (layer: number, head: number) => markHead(element, kind, layer, head);
+    const paint = (layer: number, head: number) => markHead(element, run.attention[kind].heads, layer, head);
     return { ...shown, paint, reveal: (row, key) => markWords(element, row, key) };
   }
   const isTable = drawing === "table";
@@ -233,8 +278,9 @@ function lineControls(redraw: () => void) {
   const isLong = () => isLongDrawing(state.run, state.kind);
   const least = () => (isLong() && session.hasAllRows ? LEAST : 0);
   const usual = (row: number) => {
-    const { kind, layer, head } = state;
-    return isLong() ? Math.min(FAINT, Math.max(...attentionRow(kind, layer, head, row)) / 2) : 0;
+    const { run, kind, layer, head } = seen();
+    const { most = 1 } = run.attention[kind];
+    return isLong() ? Math.min(FAINT, Math.max(...attentionRow(kind, layer, head, row, run)) / most / 2) : 0;
   };
   const threshold = (row: number) => Math.max(least(), session.threshold ?? usual(row));
   const label = h("label", { class: "threshold" }, output, slider);
@@ -246,7 +292,9 @@ function lineControls(redraw: () => void) {
       element.hidden = !isShown;
       slider.min = String(least());
       slider.value = String(threshold(row));
-      output.textContent = t("attention.threshold", { share: formatPercent(threshold(row)) });
+      const maps = seen().run.attention[state.kind];
+      const share = formatValue(threshold(row) * (maps.most ?? 1), maps);
+      output.textContent = t(maps.most ? "contribution.threshold" : "attention.threshold", { share });
       slider.ariaLabel = output.textContent; // an output names nothing
       rows.hidden = !isLong();
       rows.ariaPressed = String(session.hasAllRows);
@@ -261,21 +309,22 @@ function layerMaps() {
   const isNewKind = changeDetector();
 
   function draw() {
-    const { run, kind, layer } = state;
+    const { run, kind, layer } = seen();
     heading.textContent = t("attention.all_heads", { layer: layer + 1 });
-    grid.draw(state);
+    grid.draw(seen());
     if (!isNewKind(run, kind)) return;
     about.replaceChildren(...describeKind(run, kind));
     point(null); // what was pointed at is gone
   }
   function point(word: Word | null) {
-    const { kind, layer } = state;
-    const { words, open, weights, count } = weightsOfWord(kind, word ?? { axis: "query", index: 0 }, [layer]);
+    const { run, kind, layer } = seen();
+    const theirs = weightsOfWord(run, kind, word ?? { axis: "query", index: 0 }, [layer]);
+    const { words, open, weights } = theirs;
     const buttons = [...grid.element.children];
-    pointInMaps(grid.element, buttons, word, { weights, open, count });
+    pointInMaps(grid.element, buttons, word, theirs);
     for (const [head, each] of buttons.entries()) {
       const at = argmax(weights[head]);
-      const strongest = { head: head + 1, word: words[at], share: formatPercent(weights[head][at]) };
+      const strongest = { head: head + 1, word: words[at], share: formatValue(weights[head][at], run.attention[kind]) };
       const name = open.includes(true) ? t("attention.head_strongest", strongest) : `${head + 1}: ${t("masked")}`;
       setChildren(each.children[1], word ? name : t("head_n", { head: head + 1 }));
     }
@@ -291,10 +340,10 @@ function describeKind(run: Run, kind: Kind) {
 }
 
 /** The row with the highest weight: what is put into words where no row belongs to the step. */
-function highestRow() {
-  const { run, kind, layer, head } = state;
+function highestRow(run: Run) {
+  const { kind, layer, head } = state;
   const highest = run.attention[kind].queries.map((token, query) =>
-    isSpecial(token) ? 0 : Math.max(...attentionRow(kind, layer, head, query)),
+    isSpecial(token) ? 0 : Math.max(...attentionRow(kind, layer, head, query, run)),
   );
   return argmax(highest);
 }

@@ -1,12 +1,12 @@
 // Every head of every layer at once, as BertViz's model view shows them: rows are layers, columns are heads. A word
 // that is pointed at shows what every head attends to from it, or from where it is attended to.
 
-import type { Kind } from "../../api/types.ts";
+import type { DrawnRun, Kind } from "../../api/types.ts";
 import { largestCell } from "../../charts/attention-map.ts";
 import { pointInMaps, type Shown, thumbnail } from "../../charts/map-canvas.ts";
-import { type Word, weightsOfWord } from "../../charts/map-parts.ts";
-import { formatPercent, nodes, t } from "../../state/i18n.ts";
-import { argmax, SIDES, state } from "../../state/state.ts";
+import { formatValue, type Word, weightsOfWord } from "../../charts/map-parts.ts";
+import { nodes, t } from "../../state/i18n.ts";
+import { argmax, SIDES } from "../../state/state.ts";
 import { chip, h, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { button, rove } from "../../ui/parts.ts";
 
@@ -16,9 +16,9 @@ export function modelView({ run, kind, layer, head }: Shown, open: (place: { lay
   const grid = h("div", { class: "model-view", role: "group", style: `--heads: ${heads}` });
   const buttons = Array.from({ length: layers }, (_, ofLayer) =>
     Array.from({ length: heads }, (_, ofHead) => {
-      const name = describeHead(kind, ofLayer, ofHead);
+      const name = describeHead({ run, kind, layer: ofLayer, head: ofHead });
       const opens = () => open({ layer: ofLayer, head: ofHead });
-      return button(null, thumbnail(kind, ofLayer, ofHead), opens, { "aria-label": name, title: name });
+      return button(null, thumbnail(kind, ofLayer, ofHead, run), opens, { "aria-label": name, title: name });
     }),
   );
   const rows = buttons.map((row, i) => [
@@ -26,14 +26,14 @@ export function modelView({ run, kind, layer, head }: Shown, open: (place: { lay
     row.map((each) => h("span", { class: "thumbnail" }, each)),
   ]);
   setChildren(grid, h("span", { class: "layer-number" }), numbers, rows);
-  markHead(grid, kind, layer, head);
+  markHead(grid, heads, layer, head);
   const told = h("p", { class: "hint", "aria-live": "polite" }, t("attention.point_at_word"));
-  const point = pointer(kind, grid, buttons, told);
-  return h("div", {}, wordLines(kind, point), told, grid);
+  const point = pointer(run, kind, grid, buttons, told);
+  return h("div", {}, wordLines(run, kind, point), told, grid);
 }
 
-export function markHead(picture: Element, kind: Kind, layer: number, head: number) {
-  const chosen = layer * state.run.attention[kind].heads + head;
+export function markHead(picture: Element, heads: number, layer: number, head: number) {
+  const chosen = layer * heads + head;
   const buttons = picture.querySelectorAll(".thumbnail > button");
   for (const [i, each] of buttons.entries()) each.ariaPressed = String(i === chosen);
 }
@@ -49,32 +49,34 @@ export function markWords(picture: Element, row: number, key: number) {
   }
 }
 
-function describeHead(kind: Kind, layer: number, head: number) {
-  const { from, to, value } = largestCell(state.run, kind, { layer, head });
-  return t("attention.open_head", { layer: layer + 1, head: head + 1, from, to, share: formatPercent(value) });
+function describeHead({ run, kind, layer, head }: Shown) {
+  const { from, to, value } = largestCell(run, kind, { layer, head });
+  const share = formatValue(value, run.attention[kind]);
+  return t("attention.open_head", { layer: layer + 1, head: head + 1, from, to, share });
 }
 
-function pointer(kind: Kind, grid: HTMLElement, buttons: HTMLElement[][], told: Element) {
+function pointer(run: DrawnRun, kind: Kind, grid: HTMLElement, buttons: HTMLElement[][], told: Element) {
   return (word: Word | null) => {
-    const found = weightsOfWord(kind, word ?? { axis: "query", index: 0 }, [...buttons.keys()]);
+    const found = weightsOfWord(run, kind, word ?? { axis: "query", index: 0 }, [...buttons.keys()]);
     pointInMaps(grid, buttons.flat(), word, found);
-    told.replaceChildren(...(word ? describeStrongest(kind, word, found) : [t("attention.point_at_word")]));
+    told.replaceChildren(...(word ? describeStrongest(run, kind, word, found) : [t("attention.point_at_word")]));
   };
 }
 
-function describeStrongest(kind: Kind, { axis, index }: Word, theirs: ReturnType<typeof weightsOfWord>) {
-  const { words, open, weights } = theirs;
-  const { heads, queries, keys } = state.run.attention[kind];
-  const token = (axis === "query" ? queries : keys)[index];
+function describeStrongest(run: DrawnRun, kind: Kind, { axis, index }: Word, theirs: ReturnType<typeof weightsOfWord>) {
+  const { words, open, weights, most } = theirs;
+  const maps = run.attention[kind];
+  const { heads } = maps;
+  const token = (axis === "query" ? maps.queries : maps.keys)[index];
   const [from, at] = SIDES[kind];
   const [own, other] = axis === "query" ? [from, at] : [at, from];
   if (!open.includes(true)) return [word(token, own), ": ", t("masked")];
   const strongest = argmax(weights.map((each) => Math.max(...each)));
   const found = argmax(weights[strongest]);
-  return nodes(`attention.strongest_${axis}`, {
+  return nodes(`${most ? "contribution" : "attention"}.strongest_${axis}`, {
     word: word(token, own),
     other: word(words[found], other),
-    share: formatPercent(weights[strongest][found]),
+    share: formatValue(weights[strongest][found], maps),
     layer: Math.floor(strongest / heads) + 1,
     head: (strongest % heads) + 1,
   });
@@ -83,8 +85,8 @@ function describeStrongest(kind: Kind, { axis, index }: Word, theirs: ReturnType
 // ---- the words ----
 
 /** The words of both axes, a line each: one of them is in the way of Tab, and the arrow keys lead to the others. */
-function wordLines(kind: Kind, point: (which: Word | null) => void) {
-  const { queries, keys } = state.run.attention[kind];
+function wordLines(run: DrawnRun, kind: Kind, point: (which: Word | null) => void) {
+  const { queries, keys } = run.attention[kind];
   const line = (axis: Word["axis"], tokens: string[], i: 0 | 1) => {
     const side = SIDES[kind][i];
     const name = `${t(`side.${side}`)} ${["↓", "→"][i]}`;

@@ -9,6 +9,7 @@ import { thumbnail } from "../../charts/map-canvas.ts";
 import { STAGES, shapeTable, stageSection } from "../../charts/sublayer-stages.ts";
 import { pageAddress } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
+import { fetchMeasured } from "../../state/contributions.ts";
 import { formatList, formatPercent, hasText, language, nodes, t } from "../../state/i18n.ts";
 import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, KINDS, SIDES, state } from "../../state/state.ts";
@@ -16,6 +17,7 @@ import { outputToken, tokenIndex, tokenRun } from "../../state/words.ts";
 import { describeChange } from "../../ui/describe.ts";
 import { h, isDark, twoFrames, word } from "../../ui/dom.ts";
 import { elementToSvg, painted } from "../../ui/export.ts";
+import { fixed } from "../../ui/numbers.ts";
 import { cells, rowHeading, table } from "../../ui/parts.ts";
 import { checksTable } from "./self-checks.ts";
 import { shownHead, strongestWord, wordWithShare, worksheet } from "./worksheet.ts";
@@ -25,7 +27,8 @@ const WIDTH = 680; // px: what A4 holds between its margins
 /** The file's text; an error where another run is shown before it is done. */
 export async function handout() {
   const { run } = state;
-  const [facts, { rows }, { checks }, style] = await Promise.all([
+  const [measured, facts, { rows }, { checks }, style] = await Promise.all([
+    fetchMeasured(run),
     askAboutRun("provenance"),
     askAboutRun("shapes"),
     askAboutRun("checks"),
@@ -38,7 +41,7 @@ export async function handout() {
     factsTable(facts),
     h("h2", {}, t("handout.steps")),
     stepTable(run),
-    KINDS.map(mapSection),
+    KINDS.map((kind) => mapSection(kind, measured)),
     await workedHead(ended.signal),
     h("h2", {}, t("checks.title")),
     checksTable(checks),
@@ -140,19 +143,19 @@ function stepTable(run: Run) {
   return table({ class: "steps" }, [...headings, attention], rows);
 }
 
-function mapSection(kind: Kind) {
-  const { run } = state;
-  const { layers, heads } = run.attention[kind];
+function mapSection(kind: Kind, run: Run) {
+  const { layers, heads, most } = run.attention[kind];
   const { layer, head } = shownHead(kind);
   const [from, at] = SIDES[kind].map((side) => word(t(`side.${side}`), side));
   const small = (ofLayer: number) => {
-    const figures = Array.from({ length: heads }, (_, i) => h("figure", {}, thumbnail(kind, ofLayer, i)));
+    const figures = Array.from({ length: heads }, (_, i) => h("figure", {}, thumbnail(kind, ofLayer, i, run)));
     return [h("h4", {}, t("attention.all_heads", { layer: ofLayer + 1 })), h("div", { class: "heads" }, figures)];
   };
   return [
     h("h2", {}, t("handout.maps", { kind: t(`kind.${kind}`) })),
     h("p", {}, nodes("attention.axes", { head: head + 1, layer: layer + 1, from, at })),
     describedMap({ run, kind, layer, head }, { width: WIDTH, isOnPaper: true }),
+    most ? h("p", {}, t("contribution.about", { layers, heads, most: fixed(most, 2) })) : null,
     isAblated(kind, layer, head, run.changes) ? h("p", {}, t("ablation.shown")) : null,
     Array.from({ length: layers }, (_, ofLayer) => small(ofLayer)),
   ];

@@ -1,0 +1,48 @@
+// What heads contribute, beside what they attend to: value-weighted attention, ‖w · v W_O‖ (Kobayashi et al., 2020).
+
+import type { AttentionMaps, Kind, Run } from "../api/types.ts";
+import { askAboutRun } from "./server-cache.ts";
+import { argmax, decodeFloats, state } from "./state.ts";
+import { byWords, largest, tokenRun } from "./words.ts";
+
+const known: WeakMap<Run, Run> = new WeakMap();
+
+/** The run with what the visitor looks at in its maps: its own weights, or contributions; null until they have come. */
+export function measuredRun(run: Run = state.run) {
+  if (state.measure !== "contribution") return run;
+  const found = known.get(tokenRun(run));
+  return (run.pieces && found ? byWords(found) : found) ?? null;
+}
+
+/** Only the lengths of the values travel: times the weights, which are here, they are the contributions. */
+export async function fetchMeasured(run: Run = state.run) {
+  const ready = measuredRun(run);
+  if (ready) return ready;
+  const tokens = tokenRun(run);
+  const norms = await askAboutRun("value_norms", undefined, tokens);
+  const maps = Object.entries(norms).map(([kind, { data }]) => [
+    kind,
+    contributionMaps(tokens.attention[kind as Kind], decodeFloats(data)),
+  ]);
+  known.set(tokens, { ...tokens, attention: Object.fromEntries(maps) });
+  return measuredRun(run) ?? run;
+}
+
+/** @param norms ‖v W_O‖ of every key, (L, H, K) */
+export function contributionMaps(maps: AttentionMaps, norms: ArrayLike<number>): AttentionMaps {
+  const [across, size] = [maps.keys.length, maps.queries.length * maps.keys.length];
+  const values = new Float32Array(maps.values.length);
+  for (let i = 0; i < values.length; i++)
+    values[i] = maps.values[i] * norms[Math.floor(i / size) * across + (i % across)];
+  return { ...maps, values, most: largest(values) };
+}
+
+/** In how many rows of all heads another word contributes most than has the highest weight. */
+export function movedRows({ values: weights, keys }: AttentionMaps, { values: parts }: AttentionMaps) {
+  let moved = 0;
+  for (let at = 0; at < parts.length; at += keys.length) {
+    const [attended, most] = [weights, parts].map((values) => argmax(values.slice(at, at + keys.length)));
+    if (attended !== most && parts[at + most] > 0) moved++;
+  }
+  return { moved, rows: parts.length / keys.length };
+}
