@@ -1,0 +1,49 @@
+"""Why this word: the panel in Translate, what each layer of the picture says, and the two stops about both."""
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from transformer.analysis.contribution import integrated_gradients
+from transformer.analysis.word_removal import scores_without
+
+from .catalogue import matching, percent, t
+from .conftest import Visit, translate, translator
+from .test_accessible import broken_rules
+
+
+def shares(page: Page) -> dict[str, list[float]]:
+    rows = page.locator(".why-table tbody tr").all()
+    read = "cells => cells.map((cell) => Number(cell.dataset.share))"
+    return {row.get_attribute("data-measure") or "": row.locator("td").evaluate_all(read) for row in rows}
+
+
+def test_a_word_is_explained_when_somebody_asks(shared: Visit) -> None:
+    page, run, model = shared.go("classroom", step=7), translate("classroom"), translator("classroom")
+    shared.settle()
+    assert "why" not in shared.asked
+    page.locator(".why-word summary").click()
+    said = page.locator(".why-says")
+    expect(said).to_contain_text(t("why.odd.same", removal="bier"))
+    expect(page.locator(".why-table thead .word")).to_have_text([*run.source])
+    shown = shares(page)
+    of_source = integrated_gradients(model, run, 6).source
+    assert shown["attribution"] == pytest.approx(of_source / np.abs(of_source).sum(), abs=1e-4)
+    assert shown["attention"] == pytest.approx(np.mean([m.weights[:, 6] for m in run.attention.cross], axis=(0, 1)))
+    score, *without = scores_without(model, run, 6, [[i] for i in range(7)])
+    assert shown["removal"] == pytest.approx(1 - np.array(without) / score, abs=1e-4)
+    expect(said).to_contain_text(
+        t("why.falls", removal="bier", token="beer", score=percent(score), without=percent(min(without)))
+    )
+    assert broken_rules(page) == []
+
+    second = run.steps[6].candidates[1].token
+    shared.press(t("why.against", token="beer", other=second))
+    expect(said).to_contain_text(second)
+    shared.step_slider.fill("8")  # it needs no word of the source
+    expect(said).to_contain_text(matching("why.stays_lead"))
+    assert shared.asked.count("why") == 3
+    page.locator(".why-word summary").click()
+    shared.step_slider.fill("1")
+    shared.settle()
+    assert shared.asked.count("why") == 3
