@@ -1,10 +1,12 @@
 """Why this word: the panel in Translate, what each layer of the picture says, and the two stops about both."""
 
+import re
+
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from transformer.analysis.contribution import integrated_gradients
+from transformer.analysis.contribution import integrated_gradients, logit_lens
 from transformer.analysis.word_removal import scores_without
 
 from .catalogue import matching, percent, t
@@ -47,3 +49,21 @@ def test_a_word_is_explained_when_somebody_asks(shared: Visit) -> None:
     shared.step_slider.fill("1")
     shared.settle()
     assert shared.asked.count("why") == 3
+
+
+def test_the_picture_says_what_each_layer_would_output(shared: Visit) -> None:
+    page, run = shared.go("classroom", tab="overview", step=4), translate("classroom")
+    lens = logit_lens(translator("classroom"), run)
+    said = page.locator("#overview .said")
+    for step in (4, 6):
+        shared.step_slider.fill(f"{step}")
+        words = [row[step - 1] for row in lens.tokens]
+        expect(said).to_have_text([re.compile(re.escape(token)) for token in words])
+        shown = percent(lens.probabilities[0, step - 1])
+        expect(said.first).to_have_accessible_name(t("overview.lens.layer", layer=1, token=words[0], share=shown))
+        expect(page.locator("#overview .said.turn")).to_have_count(1)
+    counts = [f"{round(share * len(run.output))}" for share in lens.agreement]
+    for layer, count in enumerate(counts, 1):
+        legend = page.locator("#overview .overview-legend").first
+        expect(legend).to_contain_text(t("overview.lens.agrees", layer=layer, steps=count))
+    assert broken_rules(page) == []
