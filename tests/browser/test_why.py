@@ -8,6 +8,7 @@ from playwright.sync_api import Page, expect
 
 from transformer.analysis.contribution import integrated_gradients, logit_lens
 from transformer.analysis.word_removal import scores_without
+from transformer.data.classroom.corpus import find
 
 from .catalogue import matching, percent, t
 from .conftest import Visit, translate, translator
@@ -66,4 +67,47 @@ def test_the_picture_says_what_each_layer_would_output(shared: Visit) -> None:
     for layer, count in enumerate(counts, 1):
         legend = page.locator("#overview .overview-legend").first
         expect(legend).to_contain_text(t("overview.lens.agrees", layer=layer, steps=count))
+    assert broken_rules(page) == []
+
+
+SENTENCE = "Den Hund sieht der Lehrer"
+
+
+def test_the_lesson_asks_when_the_model_knows(visit: Visit) -> None:
+    page = visit.open(f"?checkpoint=classroom&sentence={SENTENCE}&tab=lesson&stop=18&step=5")
+    run = translate("classroom", sentence=SENTENCE)
+    said = [row[4] for row in logit_lens(translator("classroom"), run).tokens]
+    turn = next(layer for layer in range(len(said)) if set(said[layer:]) == {said[-1]})
+    rows = page.locator("#lesson .lens tbody tr")
+    expect(rows).to_have_count(len(run.output))
+    expect(rows.nth(4).locator("td")).to_have_text(["?"] * len(said))  # the others are evidence
+    page.keyboard.press(f"{turn + 1}")
+    expect(page.locator("#lesson .reveal")).to_contain_text(t("lesson.right"))
+    expect(rows.nth(4).locator("td .word")).to_have_text(said)
+    expect(rows.nth(4).locator(".turn .word")).to_have_text(run.output[4])
+
+
+def test_the_lesson_asks_which_measure_agrees_with_the_alignment(visit: Visit) -> None:
+    page = visit.open(f"?checkpoint=classroom&sentence={SENTENCE}&tab=lesson&stop=19&step=5")
+    run, model = translate("classroom", sentence=SENTENCE), translator("classroom")
+    pair = find(" ".join(run.source))
+    assert pair
+    expect(page.locator("#lesson .why-table .gold")).to_have_text("hund")
+    right = dict.fromkeys(("attribution", "attention", "removal"), 0)
+    linked = [step for step, keys in enumerate(pair.gold.sure) if keys]
+    for step in linked:
+        score, *without = scores_without(model, run, step, [[i] for i in range(len(run.source))])
+        pointed = {
+            "attribution": integrated_gradients(model, run, step).source,
+            "attention": np.mean([m.weights[:, step] for m in run.attention.cross], axis=(0, 1)),
+            "removal": score - np.array(without),
+        }
+        for name, values in pointed.items():
+            right[name] += int(np.argmax(values)) in pair.gold.sure[step]
+    best = [name for name, count in right.items() if count == max(right.values())]
+    answer = 4 if len(best) > 1 else 1 + list(right).index(best[0])
+    page.locator("#lesson .choice").first.wait_for()
+    page.keyboard.press(f"{answer}")
+    expect(page.locator("#lesson .reveal")).to_contain_text(t("lesson.right"))
+    expect(page.locator("#lesson .two-ways tfoot td")).to_have_text([str(len(linked)), *map(str, right.values())])
     assert broken_rules(page) == []

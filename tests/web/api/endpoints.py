@@ -47,7 +47,7 @@ OF_RUNS: dict[Function, Answer] = {  # with changes
     sublayers.stack: CHANGED,
     sublayers.shapes: CHANGED,
     checks.checks: CHANGED,
-    why.why: {**CHANGED, "step": 1, "other": "beer"},
+    why.why: {**CHANGED, "step": 1},
     why.lens: CHANGED,
     candidates.candidates: {**CHANGED, "step": 1, "text": "w"},
     downloads.weights_csv: CHANGED,
