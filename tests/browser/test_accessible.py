@@ -135,6 +135,7 @@ PLACES: list[Place] = [
     ),
     ("translate", {"tab": "translate"}, "#story .bars li", nothing),
     ("translate, one head", {"averaged": False}, "#story .bars li", nothing),
+    ("translate, why", {}, ".why-word", clicking(".why-word summary", ".why-table")),
     ("pictures", {}, "#pictures", clicking("#pictures summary")),
     ("the device", {}, "#menu", choosing("#device summary")),
     ("the checks", {}, "#menu", choosing("#checks summary")),

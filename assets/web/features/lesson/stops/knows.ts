@@ -47,7 +47,6 @@ export const knows: Stop = {
       count: run.output.length,
       agree: formatList(agree),
       step: step + 1,
-      read: word(run.decoder_input[step], "target"),
       output: word(run.output[step], "target"),
       layer: turn + 1,
       share: formatPercent(layers[turn].probability),
