@@ -9,7 +9,7 @@
 # The shipped models
 #   make toy        train the toy checkpoint
 #   make classroom  train the classroom checkpoint
-#   make evaluate   print the table of the classroom's card from the shipped weights
+#   make evaluate   print the tables of the classroom's card from the shipped weights
 #   make search     find the sentences that experiments open on, again after a training (2 minutes)
 #   make recordings record the training mistakes of Spot the bug, again after a change of their sentences (2 minutes)
 #   make tried      measure the other sizes and schedules in the classroom's card (minutes)

@@ -6,6 +6,7 @@ from functools import cache
 import pytest
 
 from transformer import Translator
+from transformer.analysis.faithfulness import measures_table, score_measures
 from transformer.data import CORPORA, TOY
 from transformer.data.classroom import lexicon
 from transformer.data.classroom.corpus import UNSEEN_COMBINATIONS, UNSEEN_PAIRS, sample
@@ -65,6 +66,11 @@ def test_the_figures_are_those_of_the_translations(toy: Translator, figures: Map
     )
     entropies = [run.attention.encoder[2].entropy().mean() for run in (beer, coke)]
     assert figures.entropy["encoder"][2] == pytest.approx(sum(entropies) / 2)
+
+
+def test_a_card_has_the_scores_of_measures(toy: Translator) -> None:
+    scores = {"pairs": score_measures(toy, [pair for source, _ in TOY.pairs[:1] if (pair := TOY.find(source))])}
+    assert measures_table(scores) in write_card(toy.checkpoint, TOY, "command", {}, measures=scores)
 
 
 @pytest.mark.slow

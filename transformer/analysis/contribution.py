@@ -1,230 +1,191 @@
-"""What contributes to an output token: measures of one run, each with its paper.
+"""What contributes to an output token: measures of one run, with its interventions. None is what removing something
+would do: `faithfulness` compares them with that.
 
-None of them is the effect of removing something: `faithfulness` measures how well they agree with that.
-
-S source, T target, L layers, H heads, D model width, d one head's width, V target vocabulary.
+S source, T target, L decoder layers, H heads, D model width, V target vocabulary.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..data.vocabulary import PAD, START
 from ..inference.attention_maps import AttentionMap
 from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator, read_only
-from ..inference.value_weighted import ValueWeighted, is_recorded, recorded_norms, to_maps
+from ..inference.value_weighted import READ, ValueWeighted, recorded_norms, to_maps
 from ..network.int8 import check_float32
-from ..network.layers import DecoderLayer
-from ..network.probe import chain
+from ..network.probe import Probe, chain
 from .sublayer import ids, record
 
 IG_STEPS = 50
-MAX_TENSOR = 2**24  # numbers, 64 MiB, of what the backward pass needs of all layers
+MAX_TENSOR = 2**23  # numbers in the widest tensor of every layer; a backward pass keeps some ten of that size
 
 
 def value_weighted(translator: Translator, run: Translation) -> ValueWeighted:
-    """What `run.value_weighted` is, of a run that was made without it, from one full pass."""
-    norms = recorded_norms(translator.checkpoint.model, record(translator, run, is_recorded))
+    """`run.value_weighted` of a run that was made without it, by a full pass."""
+    norms = recorded_norms(translator.checkpoint.model, record(translator, run, lambda name: name.endswith(READ)))
     return to_maps({kind: [read_only(each[:, 0]) for each in parts] for kind, parts in norms.items()}, run.attention)
 
 
 @dataclass(frozen=True, eq=False)
 class LogitLens:
-    """The token that would come out if a decoder layer were the last, at every step.
-
-    nostalgebraist (2020), "interpreting GPT: the logit lens": the output projection, after the decoder's final norm if
-    it has one, reads the layer's output. Only the last layer was trained to be read there, and in a post-norm network
-    nothing keeps the others on its scale.
-
-    Attributes:
-        tokens: the most likely token of each layer and step, [layer][step].
-        probabilities: (L, T), of that token.
-        output_probabilities, output_ranks: (L, T), of the run's own output token; a rank of 1 is the most likely.
-        agreement: (L,), the share of steps at which the layer's token is the run's.
+    """The token that would come out if a decoder layer were the last (nostalgebraist 2020, "interpreting GPT: the logit
+    lens"). Only the last was trained to be read there; in a post-norm network the others need not even be on its scale.
     """
 
-    tokens: tuple[tuple[str, ...], ...]
-    probabilities: np.ndarray
-    output_probabilities: np.ndarray
-    output_ranks: np.ndarray
-    agreement: np.ndarray
+    tokens: tuple[tuple[str, ...], ...]  # the likeliest, [layer][step]
+    probabilities: np.ndarray  # (L, T), of that token
+    output_probabilities: np.ndarray  # (L, T), of the run's own token
+    output_ranks: np.ndarray  # (L, T), from 1, the likeliest
+    agreement: np.ndarray  # (L,), share of steps at which the layer's token is the run's
 
 
 def logit_lens(translator: Translator, run: Translation) -> LogitLens:
-    """Read every decoder layer of a run as if it were the last; one layer's logits (T, V) are in memory at a time."""
+    """Read every decoder layer by the output projection, after the decoder's final norm if there is one; the
+    probabilities (T, V) of one layer are in memory at a time."""
     model, vocab = translator.checkpoint.model, translator.checkpoint.tgt_vocab
     left = "sum3" if model.config.norm_first else "norm3"
     streams = record(translator, run, lambda name: name.startswith("decoder") and name.endswith(left))
-    output = torch.tensor([vocab.ids[token] for token in run.output], device=translator.device)
-    tokens, rows = [], []
+    output = torch.tensor([[vocab.ids[token]] for token in run.output], device=translator.device)  # (T, 1)
+    found = []
     for stream in streams.values():
         with evaluating(model):
             probabilities = model.output_projection(model.decoder.norm(stream[0])).softmax(dim=-1)  # (T, V)
-        highest, best = probabilities.max(dim=-1)
-        of_output = probabilities.gather(1, output[:, None])  # (T, 1)
-        tokens.append(tuple(vocab.tokens[i] for i in best.tolist()))
-        rows.append(torch.stack([highest, of_output[:, 0], 1 + (probabilities > of_output).sum(dim=-1)]))
-    first, second, ranks = read_only(torch.stack(rows, dim=1))  # (L, T) each
-    agreement = np.array([[token == own for token, own in zip(row, run.output, strict=True)] for row in tokens])
-    return LogitLens(tuple(tokens), first, second, ranks.astype(int), agreement.mean(axis=1))
+        own = probabilities.gather(1, output)
+        found.append([*probabilities.max(dim=-1), own[:, 0], 1 + (probabilities > own).sum(dim=-1)])
+    highest, best, owns, ranks = (torch.stack(each).cpu() for each in zip(*found, strict=True))  # (L, T) each
+    tokens = tuple(tuple(vocab.tokens[i] for i in row) for row in best.tolist())
+    agreement = np.equal(np.array(tokens), np.array(run.output)).mean(axis=1)
+    return LogitLens(tokens, read_only(highest), read_only(owns), ranks.numpy(), agreement)
 
 
 @dataclass(frozen=True, eq=False)
 class DirectEffects:
-    """What the parts of the last decoder layer add to the logit of each step's output token, or to its difference from
-    another token's.
+    """What the parts of the last decoder layer add to each step's logit of the output token, perhaps minus another's:
+    direct logit attribution (Elhage et al. 2021, "A Mathematical Framework for Transformer Circuits").
 
-    Elhage et al. (2021), "A Mathematical Framework for Transformer Circuits", §"Logits and the residual stream": the
-    output projection is linear, so what adds up to its input adds up to a logit. A LayerNorm on the way is linear once
-    its σ is this run's. So the parts sum to the logit, up to rounding. That is not what removing a part does: the norms
-    and the feed-forward network would then read something else.
-
-    Attributes:
-        self_attention, cross_attention: (T, H), of each head.
-        feed_forward: (T,), of the feed-forward network.
-        residual: (T,), of the layer's input, that is of all layers below and the embedding.
-        biases: (T,), of b_O, b_2, every β and the output projection's bias: constants but for the norms' σ.
-        logit: (T,), as the network computed it.
+    A part counts for what it adds to the residual stream, on the straight way to the logit. With every σ fixed at this
+    run's a LayerNorm is linear, so the parts add up to the logit, up to rounding; without a part σ and what later
+    sublayers read would differ.
     """
 
-    self_attention: np.ndarray
-    cross_attention: np.ndarray
-    feed_forward: np.ndarray
-    residual: np.ndarray
-    biases: np.ndarray
-    logit: np.ndarray
+    self_attention: np.ndarray  # (T, H)
+    cross_attention: np.ndarray  # (T, H)
+    feed_forward: np.ndarray  # (T,)
+    residual: np.ndarray  # (T,), the layer's input: of all layers below
+    biases: np.ndarray  # (T,), all of the layer, its norms and the projection
+    logit: np.ndarray  # (T,), as the network computes it
 
     @property
     def total(self) -> np.ndarray:
-        """The sum of all parts, (T,): `logit` up to rounding, and up to that of int8 weights."""
+        """The sum of the parts, (T,)."""
         heads = self.self_attention.sum(axis=1) + self.cross_attention.sum(axis=1)
         return heads + self.feed_forward + self.residual + self.biases
 
 
 def direct_effects(translator: Translator, run: Translation, other: str | None = None) -> DirectEffects:
-    """Follow the logit back through the last decoder layer, its norms fixed at this run's.
+    """Each part times the gradient of the logit, which no part and no σ passes on.
 
     Args:
         other: a token whose logit is subtracted at every step.
 
     Raises:
-        ValueError: `other` is not a token that this model can output.
+        ValueError: this model cannot output `other`, or its weights are int8, which have no gradients.
     """
-    model = translator.checkpoint.model
+    model, explained = translator.checkpoint.model, _explained(translator, run, other)
     last, layer = f"decoder.{model.config.num_decoder_layers - 1}.", model.decoder.layers[-1]
-    assert isinstance(layer, DecoderLayer)
-    seen = {
-        name.removeprefix(last): value[0].cpu().double()
-        for name, value in record(translator, run, lambda n: n.startswith(last) or n == "logits").items()
-    }
-    norm_first = model.config.norm_first
-    steps, output, against = torch.arange(len(run.output)), *_compared(translator, run, other)
-    logit = seen["logits"][steps, output]
-    toward, bias = _row(model.output_projection, output)  # what the stream's components add to the logit: (T, D)
-    if against is not None:
-        logit = logit - seen["logits"][:, against]
-        toward, bias = (
-            one - two for one, two in zip((toward, bias), _row(model.output_projection, against), strict=True)
-        )
-    toward, bias = _before_norm(model.decoder.norm, seen["sum3" if norm_first else "norm3"], toward, bias)
-    parts: dict[str, Tensor] = {}
-    sublayers = {3: layer.linear2, 2: layer.cross_attn.out_proj, 1: layer.self_attn.out_proj}
-    for number, linear in sublayers.items():
-        if not norm_first:
-            toward, bias = _before_norm(getattr(layer, f"norm{number}"), seen[f"sum{number}"], toward, bias)
-        if linear.bias is not None:
-            bias = bias + toward @ linear.bias.detach().cpu().double()
-        name = {3: "feed_forward.hidden", 2: "cross_attention.head_output", 1: "self_attention.head_output"}[number]
-        inside = toward @ linear.weight.detach().cpu().double()  # (T, F), or (T, H d)
-        values = seen[name] if number == 3 else seen[name].transpose(0, 1).flatten(1)
-        heads = 1 if number == 3 else model.config.n_heads
-        parts[name] = (inside * values).unflatten(1, (heads, -1)).sum(dim=-1)  # (T, H)
-        residual = seen[f"residual{number}"]
-        parts["residual"] = (toward * residual).sum(dim=-1)  # of the first sublayer in the end
-        toward = toward * residual.any()  # an intervention may have dropped it
-    feed_forward, cross, own = (parts[name] for name in parts if name != "residual")
-    found = (own, cross, feed_forward[:, 0], parts["residual"], bias, logit)
-    return DirectEffects(*map(read_only, found))
+    parts = ("self_attention.head_output", "cross_attention.head_output", "feed_forward.hidden", "residual1")
+    norms = {} if model.config.norm_first else {f"{last}norm{n}": getattr(layer, f"norm{n}") for n in (1, 2, 3)}
+    norms |= {"decoder.output": model.decoder.norm} if isinstance(model.decoder.norm, nn.LayerNorm) else {}
+    sigmas: dict[str, Tensor] = {}
+
+    def linear(scale: float) -> tuple[Tensor, list[Tensor]]:
+        """The logits where every part is scaled, (T,), and the parts; the first call fixes every σ."""
+        leaves: dict[str, Tensor] = {}
+        stream = torch.empty(0)
+
+        def probe(name: str, value: Tensor) -> Tensor:
+            nonlocal stream
+            if name.removeprefix(last) in parts:
+                value = leaves[name.removeprefix(last)] = (value.detach() * scale).requires_grad_()
+            if norm := norms.get(name):
+                variance = stream.detach().var(dim=-1, correction=0, keepdim=True)
+                sigma = sigmas.setdefault(name, (variance + norm.eps).sqrt())
+                value = (stream - stream.mean(dim=-1, keepdim=True)) / sigma * norm.weight + norm.bias
+            if name in norms or name.startswith(f"{last}sum"):
+                stream = value
+            return value
+
+        return explained(*ids(translator, run), probe)[0], [leaves[part] for part in parts]
+
+    with evaluating(model), torch.enable_grad():
+        logit, leaves = linear(1)
+        gradients = torch.autograd.grad(logit.sum(), leaves, allow_unused=True, materialize_grads=True)
+        effects = [(leaf * each)[0].sum(dim=-1) for leaf, each in zip(leaves, gradients, strict=True)]
+        own, cross, feed_forward, residual = effects  # (H, T) each, and (T,)
+        found = (own.T, cross.T, feed_forward, residual, linear(0)[0], logit)
+    return DirectEffects(*(read_only(each.detach()) for each in found))
 
 
-def _before_norm(norm: nn.Module, x: Tensor, toward: Tensor, bias: Tensor) -> tuple[Tensor, Tensor]:
-    """From what the components of LayerNorm(x) add to a logit to what those of x do, and the constant beside it."""
-    if not isinstance(norm, nn.LayerNorm):
-        return toward, bias
-    weight, beta = norm.weight.detach().cpu().double(), norm.bias.detach().cpu().double()
-    scaled = toward * weight
-    sigma = (x.var(dim=-1, correction=0, keepdim=True) + norm.eps).sqrt()
-    return (scaled - scaled.mean(dim=-1, keepdim=True)) / sigma, bias + toward @ beta
-
-
-def _row(projection: nn.Linear, index: Tensor | int) -> tuple[Tensor, Tensor]:
-    """Rows of a matrix and their biases."""
-    weight = projection.weight.detach()[index].cpu().double()
-    return weight, weight.new_zeros(()) if projection.bias is None else projection.bias.detach()[index].cpu().double()
-
-
-def _compared(translator: Translator, run: Translation, other: str | None) -> tuple[Tensor, int | None]:
-    """The ids of the output, (T,), and of the other token."""
-    vocab, bias = translator.checkpoint.tgt_vocab, translator.checkpoint.model.output_projection.bias
-    output = torch.tensor([vocab.ids[token] for token in run.output])
-    if other is None:
-        return output, None
-    if other not in vocab.ids or other in (PAD, START) or (bias is not None and bias[vocab.ids[other]] == -math.inf):
+def _explained(translator: Translator, run: Translation, other: str | None, step: int | None = None) -> Callable:
+    """Computes, of ids (N, S) and (N, T) and with a probe, the logit of each step's output token, (N, T), or of one
+    step's, (N, 1), minus that of the other token."""
+    model, vocab = translator.checkpoint.model, translator.checkpoint.tgt_vocab
+    check_float32(model)
+    bias, changed = model.output_projection.bias, translator.probe(run.interventions)
+    if other is not None and (other not in vocab.ids or (bias is not None and bias[vocab.ids[other]] == -math.inf)):
         raise ValueError(f"{other[:40]!r} is not a word that this model can output.")
-    return output, vocab.ids[other]
+    output = torch.tensor([vocab.ids[token] for token in run.output], device=translator.device)
+    output = output if step is None else output[step : step + 1]
+
+    def explained(src: Tensor, tgt: Tensor, probe: Probe) -> Tensor:
+        both = probe if changed is None else chain(changed, probe)
+        logits = model(src, tgt, need_weights=False, probe=both).logits
+        own = logits[:, range(len(output)), output]
+        return own if other is None else own - logits[..., vocab.ids[other]]
+
+    return explained
 
 
 @dataclass(frozen=True, eq=False)
 class Attribution:
-    """What each input token adds to the logit of one step's output token, or to its difference from another token's.
+    """What each input token adds to the logit of one step's output token, perhaps minus another's."""
 
-    Attributes:
-        source: (S,), of the source tokens.
-        target: (step + 1,), of the decoder inputs so far.
-        logit: with these inputs.
-        baseline: the same where every word's embedding is 0 and only the positions are left.
-    """
-
-    source: np.ndarray
-    target: np.ndarray
+    source: np.ndarray  # (S,)
+    target: np.ndarray  # (step + 1,), of the decoder inputs so far
     logit: float
-    baseline: float
+    baseline: float  # the same where all embeddings are 0 and only the positions are left
 
     @property
     def total(self) -> float:
-        """The sum over all tokens. That of integrated gradients is complete: it is logit - baseline, up to the error
-        of its sum over steps."""
+        """The sum over all tokens; that of integrated gradients should be complete, logit - baseline."""
         return float(self.source.sum() + self.target.sum())
 
 
 def gradient_times_input(translator: Translator, run: Translation, step: int, other: str | None = None) -> Attribution:
-    """Gradient × input: Shrikumar et al. (2016), "Not Just a Black Box" (arXiv 1605.01713), §2.
-
-    The input of a token is its embedding times sqrt(d_model), before its position is added: Σ_D embedding · gradient.
+    """Gradient × input (Shrikumar et al. 2016, "Not Just a Black Box", arXiv 1605.01713, §2): over the dimensions of a
+    token's embedding, without its position, the sum of embedding · gradient.
 
     Args:
         step: of which the logit is explained, from 0.
         other: a token whose logit is subtracted.
 
     Raises:
-        ValueError: there is no such step, `other` is not a token that this model can output, or the weights are int8,
-            which have no gradients.
+        ValueError: there is no such step; or as `direct_effects`.
     """
     return _attribution(translator, run, step, other, [1.0])
 
 
 def integrated_gradients(translator: Translator, run: Translation, step: int, other: str | None = None) -> Attribution:
-    """Integrated gradients: Sundararajan et al. (2017), "Axiomatic Attribution for Deep Networks", §3 and §5.
+    """Integrated gradients (Sundararajan et al. 2017, "Axiomatic Attribution for Deep Networks", §3 and §5), with the
+    arguments of `gradient_times_input`.
 
-    As `gradient_times_input`, but with the mean of the gradients on the straight line from embeddings of 0, of source
-    and target together, to those of the run: at the midpoints of IG_STEPS equal parts. ReLU bends the gradient, so the
-    sum is not complete to more than a few per cent: `total` against `logit` - `baseline`. (Of the classroom's steps two
-    in three are within 1 %, nearly all within 4 %; Gauss-Legendre points do worse there.)
+    The gradient is the mean on the line from embeddings of 0, source and target together, at the midpoints of IG_STEPS
+    parts. It jumps where a ReLU opens, so `total` may miss logit - baseline by some per cent.
     """
     return _attribution(translator, run, step, other, [(i + 0.5) / IG_STEPS for i in range(IG_STEPS)])
 
@@ -233,80 +194,58 @@ def _attribution(
     translator: Translator, run: Translation, step: int, other: str | None, points: Sequence[float]
 ) -> Attribution:
     """With the mean gradient at these shares of the embeddings."""
-    model, config = translator.checkpoint.model, translator.checkpoint.model.config
-    check_float32(model)
     if not 0 <= step < len(run.output):
         raise ValueError(f"The steps of this run are 0 to {len(run.output) - 1}.")
-    output, against = _compared(translator, run, other)
-    src, tgt = ids(translator, run)
+    explained, model = _explained(translator, run, other, step), translator.checkpoint.model
+    config, (src, tgt) = model.config, ids(translator, run)
     tgt = tgt[:, : step + 1]
-    changed = translator.probe(run.interventions)
-    with torch.no_grad():
-        embedded = model.src_embedding(src), model.tgt_embedding(tgt)
-        whole = [each * config.embedding_scale for each in embedded]  # (1, S, D) and (1, step + 1, D)
-
-    def explained(shares: Tensor) -> tuple[Tensor, list[Tensor]]:
-        inputs = [(each * shares[:, None, None]).requires_grad_() for each in whole]
-        replaced = dict(zip(("encoder.embedding", "decoder.embedding"), inputs, strict=True))
-
-        def probe(name: str, value: Tensor) -> Tensor:  # the logits of the last row are enough
-            return value[:, -1:] if name == "decoder.output" else replaced.get(name, value)
-
-        batch = (src.expand(len(shares), -1), tgt.expand(len(shares), -1))
-        logits = model(*batch, need_weights=False, probe=probe if changed is None else chain(changed, probe)).logits
-        return logits[:, 0, output[step]] - (0 if against is None else logits[:, 0, against]), inputs
-
+    embedded = model.src_embedding(src).detach(), model.tgt_embedding(tgt).detach()
+    whole = [each * config.embedding_scale for each in embedded]  # (1, S, D) and (1, step + 1, D)
     shares = whole[0].new_tensor([0, 1, *points])
     weights = whole[0].new_tensor([0, 0] + len(points) * [1 / len(points)])  # of both ends only the logit is needed
-    longest = max(src.size(1), tgt.size(1))
-    layers = config.num_encoder_layers + 2 * config.num_decoder_layers
+    longest, layers = max(src.size(1), tgt.size(1)), config.num_encoder_layers + 2 * config.num_decoder_layers
     size = max(2, MAX_TENSOR // (layers * longest * max(config.n_heads * longest, config.d_ff)))
-    gradients, values = [torch.zeros_like(each) for each in whole], []
+    gradients, logits = [torch.zeros_like(each) for each in whole], []
     for part, weight in zip(shares.split(size), weights.split(size), strict=True):
+        inputs = [(each * part[:, None, None]).requires_grad_() for each in whole]
+        replaced = dict(zip(("encoder.embedding", "decoder.embedding"), inputs, strict=True))
+
+        def probe(name: str, value: Tensor, replaced: dict[str, Tensor] = replaced) -> Tensor:
+            return value[:, -1:] if name == "decoder.output" else replaced.get(name, value)  # the step's logits only
+
         with evaluating(model), torch.enable_grad():
-            found, inputs = explained(part)
+            found = explained(src.expand(len(part), -1), tgt.expand(len(part), -1), probe)[:, 0]
             new = torch.autograd.grad(found @ weight, inputs)
         gradients = [total + each.sum(dim=0) for total, each in zip(gradients, new, strict=True)]
-        values += found.tolist()
+        logits += found.tolist()
     source, target = ((each * total).sum(dim=-1)[0] for each, total in zip(whole, gradients, strict=True))
-    return Attribution(read_only(source), read_only(target), values[1], values[0])
+    return Attribution(read_only(source), read_only(target), logits[1], logits[0])
 
 
-@dataclass(frozen=True, eq=False)
-class Rollout:
-    """Attention from each token to the input tokens, through all layers; the weights of each row sum to 1.
+class Rollout(NamedTuple):
+    """How much of each input token attention passes on through all layers; the weights of a row sum to 1."""
 
-    Attributes:
-        encoder: (S, S), from the encoder's outputs to the source tokens.
-        source, target: (T, S) and (T, T), from each step to the source tokens and to the decoder inputs.
-    """
-
-    encoder: np.ndarray
-    source: np.ndarray
-    target: np.ndarray
+    encoder: np.ndarray  # (S, S), from the encoder's outputs to the source tokens
+    source: np.ndarray  # (T, S), from each step to the source tokens
+    target: np.ndarray  # (T, T), from each step to the decoder inputs
 
 
 def attention_rollout(run: Translation) -> Rollout:
-    """Abnar and Zuidema (2020), "Quantifying Attention Flow in Transformers" (arXiv 2005.00928), §3.
-
-    In each sublayer half of a token comes from the residual connection, the other half from what the mean of the heads
-    attends to. The paper has an encoder only; in the decoder cross-attention passes on the encoder's rollout.
-    """
-    encoder = np.eye(len(run.source))
+    """Abnar and Zuidema 2020, "Quantifying Attention Flow in Transformers" (arXiv 2005.00928), §3: in each sublayer a
+    half of a token comes from its residual connection, the other from what the mean of the heads attends to. The paper
+    has an encoder only; here cross-attention passes on the encoder's rollout."""
+    s, t = len(run.source), len(run.decoder_input)
+    encoder = np.eye(s)
     for m in run.attention.encoder:
-        encoder = _half(m, encoder, encoder)
-    target, source = np.eye(len(run.decoder_input)), np.zeros((len(run.decoder_input), len(run.source)))
+        encoder = _rolled(m, encoder, encoder)
+    decoder, memory = np.eye(t, s + t, s), np.concatenate([encoder, np.zeros((s, t))], axis=1)  # source, then target
     for own, cross in zip(run.attention.decoder, run.attention.cross, strict=True):
-        target, source = _half(own, target, target), _half(own, source, source)
-        target, source = (
-            _half(cross, target, np.zeros((len(run.source), target.shape[1]))),
-            _half(cross, source, encoder),
-        )
-    return Rollout(encoder, source, target)
+        decoder = _rolled(own, decoder, decoder)
+        decoder = _rolled(cross, decoder, memory)
+    return Rollout(encoder, decoder[:, :s], decoder[:, s:])
 
 
-def _half(m: AttentionMap, rows: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Of the queries' rows half, and half of the keys that they attend to; all where a query may attend to none."""
-    attended = m.weights.astype(np.float64).mean(axis=0)  # (Q, K)
-    kept = 1 - attended.sum(axis=1, keepdims=True) / 2
-    return kept * rows + attended @ keys / 2
+def _rolled(m: AttentionMap, queries: np.ndarray, keys: np.ndarray) -> np.ndarray:
+    """Half of the queries' rows, half of the keys' that they attend to; all, where a query may attend to no key."""
+    mean = m.weights.astype(np.float64).mean(axis=0)  # (Q, K)
+    return (1 - mean.sum(axis=1, keepdims=True) / 2) * queries + mean @ keys / 2

@@ -46,7 +46,7 @@ def cross_attention_ablations(
 ) -> Iterator[list[HeadAblation]]:
     """What `ablate_cross_attention` returns, in parts as they are computed.
 
-    Row i of a batch is the same sentence without head i. A batch holds as many heads as `_rows_at_once` allows.
+    Row i of a batch is the same sentence without head i. A batch holds as many heads as `rows_at_once` allows.
 
     Args:
         most: heads of a part, at most.
@@ -57,8 +57,7 @@ def cross_attention_ablations(
     longest = min(data.target_length + SLACK, config.max_len)
     length = max(data.src.size(1), longest)
     for part in _parts(_every_head(config, "cross"), most, _rows_of_decoding(config, length)):
-        few = [_log_probabilities(model, data, each) for each in _parts(part, None, _rows_at_once(config, length))]
-        probabilities = torch.cat(few)[:, 0].sum(dim=1).exp().tolist()
+        probabilities = log_probabilities_without(model, data, part)[:, 0].sum(dim=1).exp().tolist()
         outputs = greedy_batch(model, data.src.expand(len(part), -1), start, end, longest, _one_head_per_row(part))
         found = []
         for (_, layer, head), probability, output in zip(part, probabilities, outputs, strict=True):
@@ -90,6 +89,12 @@ def _every_head(config: TransformerConfig, kind: Kind) -> list[Head]:
     return [(kind, i, head) for i in range(config.layers(LOCATIONS[kind].stack)) for head in range(config.n_heads)]
 
 
+def log_probabilities_without(model: Transformer, batch: Batch, ablated: Sequence[Head | None]) -> Tensor:
+    """`_log_probabilities` of a few sentences, as many heads at a time as fit."""
+    rows = max(1, rows_at_once(model.config, max(batch.src.size(1), batch.target_length)) // len(batch))
+    return torch.cat([_log_probabilities(model, batch, part) for part in _parts(ablated, None, rows)])
+
+
 def _log_probabilities(model: Transformer, batch: Batch, ablated: Sequence[Head | None]) -> Tensor:
     """Log-probabilities of the reference tokens without each head, by teacher forcing: (heads, n, T)."""
     n, heads = len(batch), len(ablated)
@@ -100,13 +105,13 @@ def _log_probabilities(model: Transformer, batch: Batch, ablated: Sequence[Head 
     return logits.float().log_softmax(dim=-1).gather(2, gold[..., None]).view(heads, n, -1)
 
 
-def _rows_at_once(config: TransformerConfig, length: int) -> int:
+def rows_at_once(config: TransformerConfig, length: int) -> int:
     """The number of rows of a batch that keeps its memory bounded, given the tokens per row; at least one."""
     return min(_rows_of_decoding(config, length), max(1, MAX_TENSOR // (length * config.tgt_vocab_size)))
 
 
 def _rows_of_decoding(config: TransformerConfig, length: int) -> int:
-    """`_rows_at_once` where only the last token of a row has logits."""
+    """`rows_at_once` where only the last token of a row has logits."""
     maps = config.n_heads * length * length
     tensor = max(maps, length * max(config.d_model, config.d_ff), config.tgt_vocab_size)
     cache = 4 * config.num_decoder_layers * length * config.d_model  # keys and values of both attention sublayers
@@ -196,7 +201,7 @@ def ablations(checkpoint: Checkpoint, data: Batch, most: int | None = None) -> I
     data = data.to(model.positions.device)
     order = (data.tgt_out != config.pad_id).sum(dim=1).argsort()  # similar lengths together, to save padding
     lengths = data.src.size(1), data.target_length
-    rows = max(1, min(CELLS // sum(lengths), _rows_at_once(config, max(lengths))))
+    rows = max(1, min(CELLS // sum(lengths), rows_at_once(config, max(lengths))))
     every: list[Head | None] = [None, *(head for kind in ORDER for head in _every_head(config, kind))]
     for part in _parts(every, most, rows):  # all heads of a large network may not fit, even of one sentence
         total = torch.zeros(len(part), dtype=torch.float64)

@@ -47,7 +47,7 @@ from .decoding import (
 )
 from .device import pick_device, why_device
 from .interventions import NOTHING, ForceWord, Interventions, SwapWord
-from .value_weighted import Norms, ValueWeighted, engine_norms, is_recorded, recorded_norms, to_maps
+from .value_weighted import READ, Norms, ValueWeighted, engine_norms, recorded_norms, to_maps
 from .words import TokenWords, map_of_words, names_of, words_of
 
 if TYPE_CHECKING:
@@ -418,9 +418,8 @@ class Translator:
         # A seventh faster, but a caller's probe may use its values in a graph, which inference mode forbids.
         with torch.inference_mode(probe is None):
             if changed or probe or not (engine := self._engine):
-                recorder = Recorder(
-                    lambda name: name in RECORDED or name.endswith("weights") or (value_weighted and is_recorded(name))
-                )
+                recorded = READ if value_weighted else "weights"
+                recorder = Recorder(lambda name: name in RECORDED or name.endswith(recorded))
                 watching = reduce(chain, [each for each in (changed, probe, recorder) if each])
                 has_cache = changed is None
                 steps = [*decode(checkpoint.model, src, start, end, limit, watching, forced_ids, choose, has_cache)]

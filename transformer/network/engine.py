@@ -93,10 +93,7 @@ class DecodingEngine:
         return not is_trained and self.output.weight.data_ptr() == model.output_projection.weight.data_ptr()
 
     def start(self, src: Tensor, max_steps: int, keeps_streams: bool = False) -> "EngineDecoding":
-        """Encode source ids (B, S), and make room for so many steps.
-
-        Args:
-            keeps_streams: for `EngineDecoding.streams`.
+        """Encode source ids (B, S), and make room for so many steps, whose streams are kept or not.
 
         Raises:
             ValueError: the source is longer than max_len.
@@ -160,9 +157,8 @@ class EngineDecoding:
         self._engine, self._sources = engine, len(src)
         self.inputs = src[:, :0]
         self._maps: list[tuple[Tensor, Tensor]] = []  # of every step
-        self._keeps_streams = keeps_streams
-        self._values: list[Tensor] = []  # of every encoder layer
-        self._streams: list[tuple[Tensor, Tensor]] = []  # of every attention sublayer in turn: x, and its change
+        self._keeps_streams, self._values = keeps_streams, list[Tensor]()  # of every encoder layer
+        self._streams: list[tuple[Tensor, Tensor]] = []  # of every attention sublayer in turn: x, and what it adds
         self._source_mask = self._added(padding_mask(src, config.pad_id))
         self._encoder_attention, self._source = self._encode(src)
         room = (config.num_decoder_layers, 2, len(src) * config.n_heads, max_steps, config.head_dim)
@@ -240,21 +236,17 @@ class EngineDecoding:
             self._streams.append((x, change))
         return self._engine.add_and_norm(norm, x, change)
 
-    def streams(self) -> tuple[tuple[Tensor, Tensor, Tensor], ...]:
+    def streams(self) -> tuple[tuple[Tensor, ...], ...]:
         """Of encoder, decoder and cross-attention, in every layer and at the steps so far, if no rows were selected:
         the values v (L, B, H, K, d), the residual stream (L, B, Q, D), and its sum with the sublayer's output."""
-        config, (batch, length), t = self._engine.config, self.src.shape, self.inputs.size(1)
-        x, change = (torch.stack(each) for each in zip(*self._streams[: len(self._values)], strict=True))
-        source = x.view(-1, batch, length, config.d_model), (x + change).view(-1, batch, length, config.d_model)
-        x, change = (torch.stack(each) for each in zip(*self._streams[len(self._values) :], strict=True))
-        both = (each.view(t, -1, 2, batch, config.d_model).permute(2, 1, 3, 0, 4) for each in (x, x + change))
-        (own, cross), (own_sum, cross_sum) = both
-        heads = (batch, config.n_heads)
-        return (
-            (torch.stack(self._values).unflatten(1, heads), *source),
-            (self._cache[:, 1, :, :t].unflatten(1, heads), own, own_sum),
-            (self._source[:, 1].unflatten(1, heads), cross, cross_sum),
-        )
+        (batch, length), t, width = self.src.shape, self.inputs.size(1), self._engine.config.d_model
+        parts = self._streams[: len(self._values)], self._streams[len(self._values) :]
+        (x, added), (y, added_later) = ([torch.stack(each) for each in zip(*part, strict=True)] for part in parts)
+        source = [each.view(-1, batch, length, width) for each in (x, x + added)]
+        target = [each.view(t, -1, 2, batch, width).permute(2, 1, 3, 0, 4) for each in (y, y + added_later)]
+        values = torch.stack(self._values), self._cache[:, 1, :, :t], self._source[:, 1]
+        streams = source, *zip(*target, strict=True)
+        return tuple((v.unflatten(1, (batch, -1)), *each) for v, each in zip(values, streams, strict=True))
 
     def select(self, rows: Sequence[int]) -> None:
         """Continue with these rows, in this order, all of one source. A row may occur twice."""

@@ -21,7 +21,7 @@ from ..storage.checkpoint import Checkpoint, CheckpointError, save_checkpoint
 from .card import write_card
 from .config import TrainingConfig
 from .distributed import device_of_process, together
-from .evaluation import score_held_out, speed
+from .evaluation import measure_held_out, score_held_out, speed
 from .loop import adam, seeded_model, train
 from .scoring import evaluate, output_limit
 from .state import STATE, TrainingState
@@ -134,6 +134,7 @@ def _save(
 ) -> str:
     """Score the checkpoint, save it with its card, and return the card; `begin` is when the command began."""
     scores = score_held_out(checkpoint, corpus.name) if corpus.held_out else {}
+    measures = measure_held_out(checkpoint, corpus.name) if corpus.held_out else {}
     if scores:
         facts["evaluation, free-running"] = speed(scores)
         facts["from the start of the command"] = f"{time.perf_counter() - begin:.1f} s"
@@ -144,6 +145,7 @@ def _save(
         command=shlex.join(["python", "-m", "transformer.training", *arguments]),
         facts=facts,
         scores=scores,
+        measures=measures,
         tried=tried.read_text() if tried.exists() else "",
     )
     save_checkpoint(checkpoint, out, card)

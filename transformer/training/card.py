@@ -5,14 +5,20 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from ..analysis.faithfulness import measures_table
 from ..data import Corpus
 from ..inference.attention_maps import KINDS, AttentionMaps
 from ..inference.translator import MAX_CHARACTERS, Translator
 from ..storage.checkpoint import Checkpoint
-from .evaluation import Scores, scores_table
+from .evaluation import MEASURED, Scores, scores_table
 
 FROM_UNIFORM = """*From uniform*: the largest difference of any head of
 the layer from uniform attention over the allowed keys."""
+ABOUT_MEASURES = f"""\
+Measures of what contributes to a word, under teacher forcing on the first {MEASURED} sentences of each set. AER as
+above, of the mean map of all heads or of the best head. *Rank correlation*: Spearman's with the drop of the word's
+log-probability without a source word (masked from cross-attention), or without a head of the last decoder layer; 1 is
+perfect, 0 is chance. `make evaluate` prints this table, too."""
 SAMPLE = 200  # held-out sentences whose maps are measured
 
 
@@ -70,13 +76,14 @@ def write_card(
     command: str,
     facts: dict[str, str],
     scores: dict[str, Scores] | None = None,
+    measures: dict[str, dict[str, float]] | None = None,
     tried: str = "",
 ) -> str:
     """The card as Markdown.
 
     Args:
         facts: figures of the training run.
-        scores: on the held-out sets, if there are any.
+        scores, measures: on the held-out sets, if there are any.
         tried: a table of other sizes and schedules, with its own heading.
     """
     figures = map_figures(checkpoint, corpus)
@@ -90,6 +97,7 @@ def write_card(
         "\n".join(["| | |", "| --- | --- |", *(f"| {name} | {value} |" for name, value in facts.items())]),
         *(_about_scores(scores, corpus) if scores else [_about_maps(corpus)]),
         _map_table(figures),
+        *([ABOUT_MEASURES, measures_table(measures)] if measures else []),
     ]
     if figures.telling is not None:
         words = ", ".join(f"{target} → {source}" for target, source in corpus.deciding_words.items())

@@ -1,6 +1,6 @@
 """The scores of a checkpoint on held-out sentences: translation quality, and alignment by cross-attention.
 
-`python -m transformer.training.evaluation` prints the table of the classroom checkpoint's card.
+`python -m transformer.training.evaluation` prints the tables of the classroom checkpoint's card.
 
 L layers, H heads, T target words, S source words.
 """
@@ -14,14 +14,16 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from ..analysis.faithfulness import measures_table, score_measures
 from ..data import CORPORA, Pair, encode_pairs, padded
 from ..data.alignment import AlignedPair, AlignmentCounts, GoldAlignment, count_links
 from ..data.vocabulary import END, START
 from ..inference.decoding import evaluating, greedy_batch
-from ..inference.translator import Translation
+from ..inference.translator import Translation, Translator
 from ..storage.checkpoint import FOLDER, Checkpoint, CheckpointError, load_checkpoint
 
 BATCH = 250
+MEASURED = 100  # sentences of each set on which measures of contribution are scored: gradients take their time
 
 
 @dataclass(frozen=True)
@@ -173,6 +175,12 @@ def score_held_out(checkpoint: Checkpoint, corpus: str) -> dict[str, Scores]:
     return {name: score(checkpoint, pairs(), training) for name, pairs in CORPORA[corpus].held_out.items()}
 
 
+def measure_held_out(checkpoint: Checkpoint, corpus: str) -> dict[str, dict[str, float]]:
+    """The scores of measures of contribution on the first sentences of every held-out set, by name."""
+    translator = Translator(checkpoint, corpus)
+    return {name: score_measures(translator, pairs()[:MEASURED]) for name, pairs in CORPORA[corpus].held_out.items()}
+
+
 def main(arguments: list[str]) -> None:
     """Score a shipped checkpoint on the held-out sets of its corpus."""
     scored = [name for name, corpus in CORPORA.items() if corpus.held_out]
@@ -185,7 +193,8 @@ def main(arguments: list[str]) -> None:
         sys.exit(str(error))
     scores = score_held_out(checkpoint, args.checkpoint)
     print(scores_table(scores))
-    print(f"\nDecoded {speed(scores)} ({torch.get_num_threads()} threads), free-running.")
+    print(f"\nDecoded {speed(scores)} ({torch.get_num_threads()} threads), free-running.\n")
+    print(measures_table(measure_held_out(checkpoint, args.checkpoint)))
 
 
 if __name__ == "__main__":
