@@ -9,6 +9,7 @@ import pytest
 
 from transformer import Translation, Translator
 from transformer.analysis.contribution import integrated_gradients, logit_lens
+from transformer.analysis.faithfulness import word_effects
 from transformer.analysis.word_removal import scores_without
 from transformer.data.vocabulary import PAD
 from transformer.inference.interventions import Interventions
@@ -36,6 +37,9 @@ def test_each_word_has_its_attribution_its_attention_and_its_effect(
         expected = math.log(expected / run.steps[3].candidates.probability_of(other))
     assert answer["score"] == pytest.approx(expected, abs=1e-4)
     assert answer["without"] == pytest.approx(scores_without(toy, run, 3, [[i] for i in words], other)[1:], abs=1e-5)
+    if not changes and not other:
+        effects = word_effects(toy, run)[3, words]
+        assert math.log(expected) - np.log(answer["without"]) == pytest.approx(effects, abs=1e-5)
 
 
 def test_a_word_is_masked_as_a_mask_of_one_row_does_it(toy: Translator) -> None:
@@ -63,7 +67,7 @@ def test_the_pieces_of_a_word_are_one(marian: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_what_cannot_be_asked_is_refused() -> None:
-    for wrong in ({"step": 6}, {"step": 0, "other": "S"}, {"step": 0, "other": "xyz"}):
+    for wrong in ({"step": 6}, {"step": 0, "other": "xyz"}):
         assert "error" in ask(why.why, {**RUN, **wrong})
 
 

@@ -5,7 +5,7 @@ import { h, scrollBox, word } from "../../../ui/dom.ts";
 import { rowHeading, table } from "../../../ui/parts.ts";
 import { type Choice, type LessonView, orderedQuiz, type Stop } from "../stop.ts";
 
-const MAX_STEPS = 9; // of a long sentence those around the step
+const MAX_STEPS = 5; // without a gold alignment, around the one in view: a large model takes seconds for each
 
 export const explains: Stop = {
   hides: true,
