@@ -121,7 +121,7 @@ BUG = {"tab": "break", "part": "mistakes"}
 WHAT_IF = {"tab": "break", "part": "whatif"}
 DECODING = {"tab": "break", "part": "decoding"}
 PRESENTED = "tab=lesson&stop=3&present=yes"  # the address that a walk begins at
-STOP = '#lesson:has(#stop-title:text-matches("(^|[^0-9]){} (of|/) 16")) .choice:enabled'
+STOP = '#lesson:has(#stop-title:text-matches("(^|[^0-9]){} (of|/) 18")) .choice:enabled'
 
 # name, what the store is told, what is there then, what is done then
 Place = tuple[str, dict[str, Any], str, Doing]
@@ -129,12 +129,13 @@ PLACES: list[Place] = [
     ("lesson, presented", {}, "#lesson .choice:enabled", nothing),
     ("lesson, stop 1, to guess", {"stop": 0}, STOP.format(1), clicking("#leave")),
     *(
-        (f"lesson, stop {n}, {how}", {"stop": n - 1}, STOP.format(n), do)
-        for n in (2, 4, 6, 9, 11, 13, 14)  # whose figures differ
-        for how, do in [("revealed", reveal) if n in (6, 9, 14) else ("to guess", nothing)]
+        (f"lesson, stop {n}, {how}", {"stop": stop}, STOP.format(n), do)
+        for n, stop in ((2, 1), (4, 3), (6, 5), (9, 8), (11, 10), (13, 12), (14, 17), (15, 18), (16, 13))
+        for how, do in [("revealed", reveal) if n in (6, 9, 14, 16) else ("to guess", nothing)]
     ),
     ("translate", {"tab": "translate"}, "#story .bars li", nothing),
     ("translate, one head", {"averaged": False}, "#story .bars li", nothing),
+    ("translate, why", {}, ".why-word", clicking(".why-word summary", ".why-table")),
     ("pictures", {}, "#pictures", clicking("#pictures summary")),
     ("the device", {}, "#menu", choosing("#device summary")),
     ("the checks", {}, "#menu", choosing("#checks summary")),

@@ -1,4 +1,4 @@
-"""The lesson: 16 stops that are walked by key, and whose answers are the run's."""
+"""The lesson: 18 stops that are walked by key, and whose answers are the run's."""
 
 import re
 from typing import NamedTuple
@@ -12,12 +12,12 @@ from .conftest import BIER, FLAGSHIP, PHONE, Visit, translate
 
 STOPS = (
     "tokens", "embeddings", "positions", "qkv", "scores", "softmax", "heads",
-    "residual", "ffn", "stack", "masked", "cross", "logits", "loop",
+    "residual", "ffn", "stack", "masked", "cross", "logits", "knows", "explains", "loop",
 )  # fmt: skip
 ENDS = ("recap", "since")  # ask nothing, and follow the others; a link counts them after "align"
 ALL = len(STOPS + ENDS)
 HIDE = {"logits", "loop"}  # they show the answer
-REASON = {"scores", "residual", "cross"}  # they show what it is made of
+REASON = {"scores", "residual", "cross", "knows", "explains"}  # they show what it is made of
 
 
 def enter(visit: Visit, checkpoint: str, sentence: str, place: str = "") -> Page:
@@ -69,7 +69,8 @@ def test_the_lesson_is_walked_by_key_on_a_phone(visit: Visit) -> None:
         assert len(set(before.choices)) == len(before.choices) > 1, name
         expect_veiled(page, name in HIDE, is_guess=name in REASON)
         if name in REASON:  # and neither table nor map of the answer
-            expect(page.locator("#lesson .lesson-figure").locator("table, .heatmap, [data-name=sum]")).to_have_count(0)
+            answers = "table:not(.lens, .why-table), .heatmap, [data-name=sum], .lens .marked td .word"
+            expect(page.locator("#lesson .lesson-figure").locator(answers)).to_have_count(0)
         assert before.reveal == ""
         for i in range(len(before.choices)):
             page.keyboard.press(str(i + 1))
@@ -96,7 +97,7 @@ def test_the_lesson_is_walked_by_key_on_a_phone(visit: Visit) -> None:
     page.locator("#return").click()
     for _ in range(3):
         page.keyboard.press("b")
-    assert stop(page, 13).reveal, "what was revealed stays so"
+    assert stop(page, 15).reveal, "what was revealed stays so"
 
 
 def test_the_place_is_in_the_link_and_typing_does_not_move_it(visit: Visit) -> None:
@@ -163,7 +164,7 @@ def test_a_guess_is_judged_and_kept(visit: Visit) -> None:
 def test_a_teacher_chooses_stops_and_their_order(visit: Visit) -> None:
     page = enter(visit, "toy", BIER, "&stops=12,1,14")
     bar = page.locator(".stops button")
-    assert bar.all_inner_texts() == [t(f"lesson.{STOPS[n - 1]}.short") for n in (12, 1, 14)]
+    assert bar.all_inner_texts() == [t(f"lesson.{name}.short") for name in ("cross", "tokens", "loop")]
     page.keyboard.press("n")
     title = page.locator("#stop-title")
     expect(title).to_have_text(t("lesson.title", n=2, of=3, name=t("lesson.tokens")))

@@ -129,8 +129,8 @@ def test_back_and_forward_walk_through_places_without_a_reload(visit: Visit) -> 
 def test_a_room_sees_every_stop_and_its_answer_without_scrolling(room: Visit) -> None:
     page = room.open("?tab=lesson&stop=1&present=yes&checkpoint=classroom")
     figure = "#lesson .lesson-figure"
-    for n in range(1, 15):
-        move(page, {"stop": n - 1})
+    for n, stop in enumerate((*range(13), 17, 18, 13), 1):  # those that ask, in their order
+        move(page, {"stop": stop})
         expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", n=n))
         page.locator(f"{figure} > :not(:empty)").first.wait_for()
         expect_in_view(page.locator("#lesson .choice").last)

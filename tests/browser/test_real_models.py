@@ -111,6 +111,9 @@ def test_words_and_pieces_on_every_view(screen: Visit) -> None:
     expect(source).to_have_text(words)
     page.locator("#find-piece").fill("<pad>")
     expect(page.locator(".found-pieces tbody tr").first).to_contain_text("−∞")
+    page.locator(".why-word summary").click()
+    expect(page.locator(".why-table thead th .word")).to_have_text(words)
+    expect(page.locator(".why-says")).to_contain_text("%")
     screen.tab("attention")
     page.locator("#attention .controls button[value=table]").click()
     expect(page.locator("#attention thead th[data-key]")).to_have_text(words)
@@ -128,7 +131,7 @@ def test_an_alignment_is_drawn_and_every_head_is_measured(screen: Visit) -> None
     page = screen.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=lesson&stop=15")
     grid, verdict = page.locator(".alignment-grid"), page.locator(".alignment .say")
     expect(verdict).to_have_text(t("lesson.align.nothing"))
-    expect(page.locator(".stops button")).to_have_count(17)
+    expect(page.locator(".stops button")).to_have_count(19)
     expect(page.locator(".alignment .score")).to_have_count(2 * 3 * 8)
     grid.locator("td[data-row]").first.click()
     for key in ("ArrowRight", "Space"):

@@ -21,11 +21,13 @@ test("the lessons take as long as they say, and a real model's whole lesson has 
   assert.equal(plannedStops(90, true), null);
   assert.deepEqual(names(real.toSpliced(real.indexOf(14), 1)), names([...usual]));
   assert.deepEqual(names(real.slice(11, 14)), ["cross", "align", "logits"]);
+  assert.deepEqual(names(usual.slice(12, 16)), ["logits", "knows", "explains", "loop"]);
 });
 
 test("links go on to count as they did", () => {
   assert.deepEqual(names(parseStops("12,13,14") ?? []), ["cross", "logits", "loop"]);
   assert.equal(formatStops([14, 0]), "15,1");
   assert.deepEqual(names(parseStops("16,17") ?? []), ["recap", "since"]);
-  assert.equal(parseStops("18"), null);
+  assert.deepEqual(names(parseStops("18,19") ?? []), ["knows", "explains"]);
+  assert.equal(parseStops("20"), null);
 });

@@ -24,6 +24,7 @@ const boxes = ({ encoder, decoder, memory, output }: Layout): [string, Box][] =>
     ...(tokens.boxes.map((box, i) => [`token ${stack} ${i}`, box]) as [string, Box][]),
     [`input ${stack}`, input] as [string, Box],
     ...folds.map(({ from, box }) => [`fold ${stack} ${from}`, box] as [string, Box]),
+    ...[...layers, ...folds].flatMap(({ said }, i) => (said ? [[`word of ${i}`, said] as [string, Box]] : [])),
     ...layers.flatMap(({ layer, label, attention, feedForward }) => [
       [`label ${stack} ${layer}`, label] as [string, Box],
       [`network ${stack} ${layer}`, feedForward.box] as [string, Box],

@@ -75,6 +75,14 @@ class CandidatesRequest(ChangedRunRequest):
     text: str = Field("", max_length=MAX_PIECE)
 
 
+class WhyRequest(ChangedRunRequest):
+    """Why a step outputs its token, and not the `other`; of words, where tokens are pieces of them."""
+
+    step: int = Field(ge=0)
+    other: str | None = Field(None, max_length=MAX_PIECE)
+    words: bool = False
+
+
 class TranslateRequest(ChangedRunRequest):
     """A run to show. Where the checkpoint cannot read the sentence: with `or_other_model` another shipped one answers
     that can, with `or_example` the checkpoint's first example is shown."""

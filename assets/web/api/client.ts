@@ -28,7 +28,13 @@ const SILENCE_MS = 25_000; // without a heartbeat: the connection is gone
 const SILENCE_AWAKE_MS = 12_000; // likewise, when a phone wakes up
 const MAX_RETRY_MS = 5000; // between two connections
 /** A newer question of the same slot aborts the older one. */
-const SLOTS: Record<string, string> = { translate: "run", surprise: "run", plan: "plan", candidates: "candidates" };
+const SLOTS: Record<string, string> = {
+  translate: "run",
+  surprise: "run",
+  plan: "plan",
+  candidates: "candidates",
+  why: "why",
+};
 
 export const NO_ANSWER: Message = { key: "error.no_answer", values: {}, english: "" };
 

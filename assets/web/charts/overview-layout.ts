@@ -7,6 +7,7 @@ import type { Kind, Stack } from "../api/types.ts";
 export type Box = { x: number; y: number; width: number; height: number };
 /** `isStrip`: too many for words, a slim cell each */
 export type Tokens = { boxes: Box[]; box: Box; isStrip: boolean };
+export type Fold = { from: number; to: number; box: Box; said: Box | null };
 export type Column = ReturnType<typeof drawColumn>;
 export type Layer = ReturnType<typeof drawLayer> & { layer: number; box: Box; label: Box };
 export type Sizes = {
@@ -38,6 +39,7 @@ const DENSE_SIDE = 36; // px
 const SMALLEST_TYPE = 0.78; // of a picture that keeps to its room
 const NAME = 12; // px of the names of sublayers
 const LARGE_NAME = 15; // px, where the rest is smaller than the page's type
+const SAID = 92; // px, at most, of the word that a layer of the decoder would output
 const LONG_PER_LINE = 4; // long words that are shortened share a line, before a strip replaces the words
 
 export function overviewLayout(sizes: Sizes) {
@@ -176,12 +178,12 @@ function drawColumn(stack: Stack, sizes: Sizes, place: ColumnPlace) {
   const top = input.y + input.height;
   const folded = foldedLayers(counts[stack], sizes);
   const layers: Layer[] = [];
-  const folds: { from: number; to: number; box: Box }[] = [];
+  const folds: Fold[] = [];
   let at = top + arrow;
   for (let layer = 0; layer < counts[stack]; layer++) {
     const hidden = folded.find(({ from, to }) => layer >= from && layer <= to);
     if (hidden?.from === layer) {
-      folds.push({ ...hidden, box: { ...region, y: at, height: bar } });
+      folds.push({ ...hidden, ...besideWord(stack, { ...region, y: at, height: bar }, sizes) });
       at += bar + between;
     }
     if (hidden) continue;
@@ -226,9 +228,17 @@ function drawLayer(stack: Stack, sizes: Sizes, region: Region, y: number, { side
     return { kind, box, caption: isBeside ? beside : above, heads: boxes, ...ends({ ...box, y: top, height }) };
   });
   at += spare / 3;
-  const box = { ...region, y: at, height: low };
+  const { box, said } = besideWord(stack, { ...region, y: at, height: low }, sizes);
   const feedForward = { box, enters: at + 0.25 * low, leaves: at + 0.85 * low };
-  return { attention, feedForward, height: at + low + pad + spare / 3 - y };
+  return { attention, feedForward, said, height: at + low + pad + spare / 3 - y };
+}
+
+/** In the decoder a layer's last line ends, away from the stream, with the word that it would output. */
+function besideWord(stack: Stack, line: Box, { type }: Sizes) {
+  if (stack === "encoder") return { box: line, said: null };
+  const width = Math.min(SAID * type, 0.4 * line.width);
+  const start = width + 6 * type;
+  return { box: { ...line, x: line.x + start, width: line.width - start }, said: { ...line, width } };
 }
 
 const ends = ({ y, height }: Box) => ({ enters: y + 0.2 * height, leaves: y + 0.85 * height });

@@ -82,6 +82,8 @@ const STOP_PLACES: Record<StopName, () => Place> = {
   loop: () => ({ what: "tokens", stack: "decoder" }),
   recap: () => ({ what: "whole" }),
   since: () => ({ what: "whole" }),
+  knows: () => ({ what: "stack", stack: "decoder" }),
+  explains: () => ({ what: "candidates" }),
 };
 
 const layerOf = (kind: Kind) => Math.min(state.layer, baselineRun().attention[kind].layers - 1);

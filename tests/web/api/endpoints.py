@@ -23,6 +23,7 @@ from transformer.web.api import (
     training,
     translate,
     what_if,
+    why,
 )
 from transformer.web.api.question import message
 from transformer.web.api.table import QUESTIONS
@@ -48,6 +49,8 @@ OF_RUNS: dict[Function, Answer] = {  # with changes
     sublayers.stack: CHANGED,
     sublayers.shapes: CHANGED,
     checks.checks: CHANGED,
+    why.why: {**CHANGED, "step": 1},
+    why.lens: CHANGED,
     candidates.candidates: {**CHANGED, "step": 1, "text": "w"},
     downloads.weights_csv: CHANGED,
     downloads.notebook: CHANGED,

@@ -22,6 +22,7 @@ from . import (
     training,
     translate,
     what_if,
+    why,
 )
 from .question import Question
 
@@ -33,6 +34,8 @@ QUESTIONS: dict[str, Question] = {
         refusals.alternatives,
         candidates.candidates,
         checks.checks,
+        why.why,
+        why.lens,
         heads.heads,
         sublayers.inside,
         sublayers.value_output,

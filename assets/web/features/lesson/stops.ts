@@ -3,8 +3,10 @@
 export { align } from "./stops/align.ts";
 export { cross } from "./stops/cross.ts";
 export { embeddings } from "./stops/embeddings.ts";
+export { explains } from "./stops/explains.ts";
 export { ffn } from "./stops/ffn.ts";
 export { heads } from "./stops/heads.ts";
+export { knows } from "./stops/knows.ts";
 export { logits } from "./stops/logits.ts";
 export { loop } from "./stops/loop.ts";
 export { masked } from "./stops/masked.ts";

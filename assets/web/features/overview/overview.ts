@@ -1,11 +1,13 @@
 // Overview: one picture of the whole, in which every part leads to its tab.
 
+import type { Lens } from "#schema";
 import type { Stack, View } from "../../api/types.ts";
 import { foldedLayers } from "../../charts/overview-layout.ts";
 import { takeAskedPlace } from "../../charts/overview-place.ts";
 import { isPresenting } from "../../state/address.ts";
 import { findChange } from "../../state/changes.ts";
-import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
+import { formatList, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
+import { agreements, fetchLens, readings } from "../../state/lens.ts";
 import { KINDS, state, subscribe, update } from "../../state/state.ts";
 import { h, isStill, typeScale, word } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
@@ -20,9 +22,9 @@ const LEAST_ROOM = 420; // px
 
 export function mount({ element, signal }: View) {
   const overview = build();
-  const { say, figure, legend } = overview;
+  const { say, figure, legend, lensSays } = overview;
   const frame = pictureFrame(figure, () => `overview-step-${state.step + 1}`);
-  element.replaceChildren(say, h("section", { class: "card" }, frame, legend));
+  element.replaceChildren(say, h("section", { class: "card" }, frame, lensSays, legend));
   subscribe(element, () => draw(overview));
   const resize = (entries: ResizeObserverEntry[]) => {
     overview.width = Math.floor(entries[entries.length - 1].contentRect.width);
@@ -38,6 +40,8 @@ const build = () => ({
   say: h("p", { class: "say step-words", "aria-live": "polite" }),
   figure: h("div", { class: "overview-figure" }),
   legend: h("p", { class: "hint overview-legend" }),
+  lensSays: h("p", { class: "hint overview-legend" }),
+  lens: null as Lens | null, // of the run, once it is there
   picture: null as Picture | null,
   followed: null as Token | null,
   drawnStep: -1, // of this picture; -1 for none
@@ -57,6 +61,7 @@ function draw(overview: Overview) {
   if (asked && "layer" in asked) overview.isUnfolded ||= isFolded(asked);
   if (overview.isNewRun(run, isPresenting())) {
     overview.followed = null;
+    readLayers(overview);
     overview.say.style.minHeight = "";
     overview.say.replaceChildren(...describeStep());
     measure(overview);
@@ -100,14 +105,47 @@ function unfold(overview: Overview, stack: Stack, from: number, to: number) {
   (opened as SVGElement | null)?.focus({ preventScroll: true });
 }
 
+async function readLayers(overview: Overview) {
+  const { run } = state;
+  overview.lens = null;
+  const lens = await fetchLens(run).catch(() => null); // without it the picture lacks these words
+  if (state.run !== run) return;
+  overview.lens = lens;
+  drawLens(overview);
+}
+
+function drawLens({ picture, lens, lensSays }: Overview) {
+  const { run, step } = state;
+  if (!lens || !picture) return lensSays.replaceChildren();
+  const found = readings(lens, run, step);
+  const [layers, count] = [found.layers.length, lens.tokens[0].length];
+  picture.read(found);
+  const places = {
+    step: step + 1,
+    layer: found.turn + 1,
+    layers,
+    token: word(found.layers[layers - 1].token, "target"),
+  };
+  const agree = agreements(lens, run).map((steps, layer) => t("overview.lens.agrees", { layer: layer + 1, steps }));
+  const honest = nodes(`overview.lens.${run.model.norm_first ? "pre" : "post"}_norm`, {
+    count,
+    agree: formatList(agree),
+  });
+  lensSays.replaceChildren(
+    ...joinSentences(nodes(found.turn ? "overview.lens.says" : "overview.lens.all", places), honest),
+  );
+}
+
 function measure(overview: Overview) {
   const above = overview.figure.getBoundingClientRect().top + scrollY;
   const taken = isPresenting() ? above + BELOW : FRAME * typeScale();
   overview.room = Math.max(LEAST_ROOM, innerHeight - taken);
 }
 
-function drawStep({ picture, followed, say }: Overview) {
+function drawStep(overview: Overview) {
+  const { picture, followed, say } = overview;
   picture?.draw(state.step, followed);
+  drawLens(overview);
   say.replaceChildren(...(followed ? describeToken(followed) : describeStep()));
 }
 

@@ -2,11 +2,12 @@
 
 import type { Kind, Run, Side, Stack } from "../../api/types.ts";
 import { paintedCanvas, paintMap } from "../../charts/map-canvas.ts";
-import type { Box, Column, Layer, Layout, Sizes, Tokens } from "../../charts/overview-layout.ts";
+import type { Box, Column, Fold, Layer, Layout, Sizes, Tokens } from "../../charts/overview-layout.ts";
 import { overviewLayout, SHOWN_CANDIDATES } from "../../charts/overview-layout.ts";
 import { openPlace, type Place, placeKey, placeName, targetOf } from "../../charts/overview-place.ts";
 import { findChange, isAblated } from "../../state/changes.ts";
 import { formatPercent, t } from "../../state/i18n.ts";
+import type { Readings } from "../../state/lens.ts";
 import { argmax } from "../../state/state.ts";
 import { outputToken } from "../../state/words.ts";
 import { type Attributes, fitted, h, isSpecial, svg, textWidth, typeScale } from "../../ui/dom.ts";
@@ -58,6 +59,7 @@ export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }
   const chips = { source: chipsOf("source"), target: chipsOf("target") };
   for (const [at, chip] of chips.target.entries()) onPress(chip, () => goTo(at));
   const output = drawOutput(layout, run);
+  const said = layerWords(layout);
   picture.append(
     ...streams(layout),
     marks.lane,
@@ -67,6 +69,7 @@ export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }
     marks.paid,
     control({ what: "memory" }, layout.memory, run, t("overview.memory_short"), layout.type, layout.name),
     output.element,
+    ...said.elements,
     ...marks.elements,
     marks.ring,
   );
@@ -81,6 +84,8 @@ export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }
       nameCells(chips, layout, run, shown);
       output.draw(step);
     },
+    /** The word that each layer of the decoder would output at the step that is shown. */
+    read: said.draw,
     show: (place: Place | null) => showPlace(picture, place),
     travel: (step: number) => travel(picture, layout, run, step),
   };
@@ -219,8 +224,6 @@ function silenced(part: SVGElement, { x, y, width, height }: Box) {
   return part;
 }
 
-type Fold = { from: number; to: number; box: Box };
-
 function foldButton(stack: Stack, { from, to, box }: Fold, act: () => void, type: number) {
   const layers = { from: from + 1, to: to + 1 };
   const isOne = from === to;
@@ -230,6 +233,36 @@ function foldButton(stack: Stack, { from, to, box }: Fold, act: () => void, type
   element.append(label(middleOf(box), 12 * type, text));
   return element;
 }
+
+function layerWords({ decoder, type }: Layout) {
+  const parts = [...decoder.layers, ...decoder.folds].flatMap((each) => {
+    const { said: box } = each;
+    if (!box) return [];
+    const [text, title] = [label(middleOf(box), WORD_SIZE * type, "", "label target middle"), svg("title")];
+    const ground = svg("rect", { ...box, rx: 5 * type, class: "ground" });
+    const part = svg("g", { class: "said", role: "img", visibility: "hidden" }, ground, text, title);
+    return [{ part, text, title, box, from: "layer" in each ? each.layer : each.from, layer: lastOf(each) }];
+  });
+  return {
+    elements: parts.map(({ part }) => part),
+    draw({ layers, turn }: Readings) {
+      for (const { part, text, title, box, from, layer } of parts) {
+        const { token, probability } = layers[layer];
+        const size = WORD_SIZE * type;
+        const words = { layer: layer + 1, token, share: formatPercent(probability) };
+        const isTurn = from <= turn && turn <= layer;
+        text.textContent = fitted(token, size, box.width - 8 * type);
+        title.textContent = t(isTurn ? "overview.lens.turn" : "overview.lens.layer", words);
+        part.setAttribute("aria-label", title.textContent);
+        part.setAttribute("class", `said ${isTurn ? "turn" : layer > turn ? "known" : ""}`);
+        part.setAttribute("data-layer-said", `${layer}`);
+        part.removeAttribute("visibility");
+      }
+    },
+  };
+}
+
+const lastOf = (each: Layer | Fold) => ("layer" in each ? each.layer : each.to);
 
 function tokenChip(token: string, at: number, side: Side, { boxes, box: line, isStrip }: Tokens, type: number) {
   const box = boxes[at];

@@ -14,6 +14,7 @@ import { type Attributes, h, replaceKeepingFocus, scrollBox, scrollToMiddle, seg
 import { pictureFrame, savable } from "../../ui/export.ts";
 import { button, changeDetector, headPicker, link } from "../../ui/parts.ts";
 import { pieceSearch } from "./piece-search.ts";
+import { whyPanel } from "./why.ts";
 
 type Parts = ReturnType<typeof build>;
 type Shown = { layer: number; name: string; isMean: boolean; weights: number[] };
@@ -24,12 +25,12 @@ const narrow = matchMedia("(width < 480px)");
 
 export function mount({ element, signal }: View) {
   const parts = build(signal);
-  const { pieces, search } = parts;
+  const { pieces, search, why } = parts;
   const { say, cards, heading, bars, more, pickers, ablated, explained, candidates, loop, limits } = parts;
   const file = (what: string) => () => `step-${state.step + 1}-${what}`;
   const frame = pictureFrame(bars, file("looks"), scrollBox(bars));
   const steps = [h("h2", {}, t("translate.output")), cards, heading, frame, more, pickers.element, ablated, explained];
-  const next = [h("h2", {}, t("translate.candidates")), pieces, candidates, search.element, loop, limits];
+  const next = [h("h2", {}, t("translate.candidates")), pieces, candidates, search.element, why.element, loop, limits];
   const columns = [
     h("section", { class: "card said" }, steps),
     savable(h("section", { class: "card" }, next), candidates, file("candidates")),
@@ -57,6 +58,7 @@ const build = (signal: AbortSignal) => ({
   hasNewStep: changeDetector(),
   candidates: h("ol", { class: "candidates" }),
   search: pieceSearch(forceWord, signal),
+  why: whyPanel(signal),
   loop: h("p", { class: "hint" }),
   limits: h("p", { class: "hint" }),
   hasNewRun: changeDetector(),
@@ -173,6 +175,7 @@ function drawCandidates(parts: Parts) {
   const items = shown.map((each) => candidate(each, each.token === token, () => forceWord(each.token, step)));
   replaceKeepingFocus(parts.candidates, items);
   parts.search.draw(step);
+  parts.why.draw(step);
 }
 
 /** Output this token at this step; the likeliest one needs no force. */

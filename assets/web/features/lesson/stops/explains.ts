@@ -1,0 +1,93 @@
+import { MEASURES, type Measure, pointedTo, type Shares, sharesOf, whyTable } from "../../../charts/why-table.ts";
+import { formatList, joinSentences, t } from "../../../state/i18n.ts";
+import { askAboutRun } from "../../../state/server-cache.ts";
+import { h, scrollBox, word } from "../../../ui/dom.ts";
+import { rowHeading, table } from "../../../ui/parts.ts";
+import { type Choice, type LessonView, orderedQuiz, type Stop } from "../stop.ts";
+
+const MAX_STEPS = 5; // without a gold alignment, around the one in view: a large model takes seconds for each
+
+export const explains: Stop = {
+  hides: true,
+  headline: ({ run }) => ["argmax_j a_{tj},  a = w, ∇, −Δp", [MEASURES.length, run.output.length, run.source.length]],
+  variants: ({ run }) => [!run.reference?.gold && "own"],
+  async evidence(view) {
+    const { keys, shares } = await fetchShares(view, view.step);
+    const links = [...(goldOf(view, view.step) ?? [])];
+    const words = keys.map((key) => view.run.source[key]);
+    return scrollBox(whyTable(words, shares, [...keys.keys()], (i) => links.includes(keys[i])));
+  },
+  async draw(view) {
+    const { run } = view;
+    const { judged, measures, right } = await agreement(view);
+    const hasGold = Boolean(run.reference?.gold);
+    const names = (keys: number[]) => keys.map((key) => [word(run.source[key], "source"), " "]);
+    const rows = judged.map(({ step, wanted, pointed }) => {
+      const found = measures.map((measure) => {
+        const key = pointed[measure];
+        const isWrong = key === null || !wanted.includes(key);
+        return h("td", { class: isWrong ? "wrong" : "" }, key === null ? "–" : word(run.source[key], "source"));
+      });
+      const isHere = step === view.step;
+      const heading = rowHeading(word(run.output[step], "target"));
+      return h("tr", { class: isHere ? "marked" : "" }, heading, h("td", {}, names(wanted)), found);
+    });
+    const headings = [t(hasGold ? "lesson.align.gold" : "why.removal"), ...measures.map((name) => t(`why.${name}`))];
+    const counts = measures.map((name) => h("td", {}, right[name]));
+    const foot = h("tfoot", {}, h("tr", {}, rowHeading("Σ"), h("td", {}, judged.length), counts));
+    return scrollBox(table({ class: "ways two-ways" }, [t("lesson.knows.output"), ...headings], rows, foot));
+  },
+  async ask(view) {
+    const { judged, measures, right } = await agreement(view);
+    const count = judged.length;
+    if (!count) return orderedQuiz([{ text: "" }], { count, verdict: t("lesson.explains.nothing") });
+    const most = Math.max(...measures.map((measure) => right[measure]));
+    const best = measures.filter((measure) => right[measure] === most);
+    const isTie = best.length > 1;
+    const choices = measures.map((measure): Choice => {
+      const isBest = right[measure] === most;
+      const why = isBest ? (isTie ? "tied" : undefined) : "fewer";
+      const places = { right: right[measure] };
+      return { text: t(`why.${measure}`), why: why && `lesson.explains.why.${why}`, places };
+    });
+    choices.push({ text: t("lesson.explains.tie"), why: isTie ? undefined : "lesson.explains.why.tie" });
+    const counted = measures.map((name) =>
+      t("lesson.explains.found", { name: t(`why.${name}`), right: right[name], count }),
+    );
+    const agreed = t("lesson.explains.agreement", { found: formatList(counted) });
+    const verdict = t(`lesson.explains.attention_${best.includes("attention") ? "agrees" : "misleads"}`);
+    return orderedQuiz(choices, { count, verdict: joinSentences(agreed, verdict) });
+  },
+};
+
+const goldOf = ({ run }: LessonView, step: number) => run.reference?.gold?.sure[step];
+
+async function fetchShares({ run, signal }: LessonView, step: number): Promise<{ keys: number[]; shares: Shares }> {
+  signal.throwIfAborted(); // a newer question aborts the older one: that of another stop must not be aborted by this one
+  const answer = await askAboutRun("why", { step, other: null, words: false }, run);
+  return { keys: answer.keys, shares: sharesOf(answer, false) };
+}
+
+/** At how many steps each measure points to a gold word; without gold, to the word whose masking changes most. */
+async function agreement(view: LessonView) {
+  const { run } = view;
+  const hasGold = Boolean(run.reference?.gold);
+  const measures: Measure[] = MEASURES.filter((measure) => hasGold || measure !== "removal");
+  const from = Math.max(0, Math.min(view.step - Math.floor(MAX_STEPS / 2), run.output.length - MAX_STEPS));
+  const steps = [...run.output.keys()].filter((step) =>
+    hasGold ? goldOf(view, step)?.length : from <= step && step < from + MAX_STEPS,
+  );
+  const judged: { step: number; wanted: number[]; pointed: Record<Measure, number | null> }[] = [];
+  for (const step of steps) {
+    const { keys, shares } = await fetchShares(view, step);
+    const key = (i: number | null) => (i === null ? null : keys[i]);
+    const { attribution, attention, removal } = pointedTo(shares);
+    const pointed = { attribution: key(attribution), attention: key(attention), removal: key(removal) };
+    const wanted = hasGold ? (goldOf(view, step) ?? []) : pointed.removal === null ? [] : [pointed.removal];
+    if (wanted.length) judged.push({ step, wanted: [...wanted], pointed });
+  }
+  const isRight = (measure: Measure) =>
+    judged.filter(({ wanted, pointed }) => wanted.some((each) => each === pointed[measure])).length;
+  const right = Object.fromEntries(MEASURES.map((measure) => [measure, isRight(measure)])) as Record<Measure, number>;
+  return { judged, measures, right };
+}

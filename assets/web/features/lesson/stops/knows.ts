@@ -1,0 +1,76 @@
+import type { Child } from "../../../api/types.ts";
+import { formatList, formatPercent, nodes, t } from "../../../state/i18n.ts";
+import { agreements, fetchLens, type Readings, readings } from "../../../state/lens.ts";
+import { argmax, attentionRow } from "../../../state/state.ts";
+import { h, scrollBox, word } from "../../../ui/dom.ts";
+import { columnHeading, hint, rowHeading, table } from "../../../ui/parts.ts";
+import { type Choice, type LessonView, orderedQuiz, type Stop } from "../stop.ts";
+
+const MAX_STEPS = 9; // rows, of a long sentence those around the step
+
+export const knows: Stop = {
+  hides: true,
+  captioned: true,
+  headline: ({ run }) => [
+    "p_n = softmax(x_n W + b),  n = 1 … N",
+    [run.attention.cross.layers, run.output.length, run.model.d_model],
+    [run.attention.cross.layers, run.output.length, run.model.target_words],
+  ],
+  variants: ({ run }) => [run.model.norm_first && "first"],
+  async evidence(view) {
+    const { run, step } = view;
+    const { layers } = run.attention.cross;
+    const attended = Array.from({ length: layers }, (_, layer) => {
+      const weights = attentionRow("cross", layer, null, step, run);
+      const key = argmax(weights);
+      const places = { layer: layer + 1, key: word(run.source[key], "source"), share: formatPercent(weights[key]) };
+      return nodes("lesson.knows.attended", places);
+    });
+    return [await lensTable(view, true), hint(nodes("lesson.knows.attends", { found: formatList(attended) }))];
+  },
+  draw: (view) => lensTable(view, false),
+  async ask({ run, step }) {
+    const lens = await fetchLens(run);
+    const { layers, turn } = readings(lens, run, step);
+    const choices = layers.map((each, layer): Choice => {
+      const text = t("lesson.knows.after", { layer: layer + 1 });
+      if (layer === turn) return { text };
+      const isSaid = each.token === run.output[step];
+      const why = layer > turn ? "late" : isSaid ? "again" : "other";
+      const places = { chosen: layer + 1, said: word(each.token, "target"), share: formatPercent(each.probability) };
+      return { text, why: `lesson.knows.why.${why}`, places };
+    });
+    const before = layers[turn - 1];
+    const said = before && nodes("lesson.knows.before", { layer: turn, said: word(before.token, "target") });
+    const agree = agreements(lens, run).map((steps, layer) => t("overview.lens.agrees", { layer: layer + 1, steps }));
+    return orderedQuiz(choices, {
+      count: run.output.length,
+      agree: formatList(agree),
+      step: step + 1,
+      output: word(run.output[step], "target"),
+      layer: turn + 1,
+      share: formatPercent(layers[turn].probability),
+      before: said ? h("span", {}, said) : t("lesson.knows.at_once"),
+    });
+  },
+};
+
+/** A step a row, a layer a column. @param isAsked whether the step in question hides what its layers say */
+async function lensTable({ run, step: asked }: LessonView, isAsked: boolean): Promise<Child> {
+  const lens = await fetchLens(run);
+  const from = Math.max(0, Math.min(asked - Math.floor(MAX_STEPS / 2), run.output.length - MAX_STEPS));
+  const rows = run.output.slice(from, from + MAX_STEPS).map((token, i) => {
+    const step = from + i;
+    const said =
+      isAsked && step === asked ? lens.tokens.map(() => h("td", {}, "?")) : saidCells(readings(lens, run, step));
+    return h("tr", { class: step === asked ? "marked" : "" }, rowHeading(word(token, "target")), said);
+  });
+  const layers = lens.tokens.map((_, layer) => columnHeading(t("layer_n", { layer: layer + 1 })));
+  return scrollBox(table({ class: "ways lens" }, [t("lesson.knows.output"), ...layers], rows));
+}
+
+const saidCells = ({ layers, turn }: Readings) =>
+  layers.map(({ token, probability }, layer) => {
+    const name = layer === turn ? "turn" : layer > turn ? "known" : "";
+    return h("td", { class: name }, word(token, "target"), " ", h("small", {}, formatPercent(probability)));
+  });

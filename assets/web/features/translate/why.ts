@@ -1,0 +1,116 @@
+// Why this word: attribution, attention and the effect of masking each source word, asked for when the panel is opened.
+
+import type { Why } from "#schema";
+import type { Child, Places } from "../../api/types.ts";
+import { orderKeys } from "../../charts/key-order.ts";
+import { MEASURES, pointedTo, type Shares, sharesOf, whyTable } from "../../charts/why-table.ts";
+import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
+import { askAboutRun } from "../../state/server-cache.ts";
+import { state } from "../../state/state.ts";
+import { tokenRun } from "../../state/words.ts";
+import { h, replaceKeepingFocus, scrollBox, segmented, setChildren, word } from "../../ui/dom.ts";
+import { changeDetector, hint, isOpen, link, onSight } from "../../ui/parts.ts";
+
+type Asked = { answer: Why; token: string; other: string | null };
+
+export function whyPanel(signal: AbortSignal) {
+  const choice = h("div", { class: "controls" });
+  const say = h("p", { class: "why-says", role: "status" });
+  const [figure, about] = [h("div"), h("div")];
+  const content = h("div", { class: "why-content" }, choice, say, scrollBox(figure), about);
+  const element = h("details", { class: "why-word" }, h("summary", {}, t("why.title")), content);
+  const isNew = changeDetector();
+  let [step, isContrast, isUnfolded, asked] = [0, false, false, 0];
+
+  async function ask() {
+    const run = tokenRun(state.run);
+    if (!run || !element.open || !isOpen(element) || !isNew(state.run, step, isContrast)) return;
+    const { token, candidates } = run.steps[step];
+    const second = candidates.find((each) => each.token !== token && each.token !== "S" && each.token !== "P")?.token;
+    const other = (isContrast && second) || null;
+    drawChoice(token, second);
+    content.ariaBusy = "true";
+    asked++;
+    const mine = asked;
+    const words = Boolean(state.run.pieces);
+    const answer = await askAboutRun("why", { step, other, words }, run).catch(() => null);
+    if (signal.aborted || mine !== asked) return;
+    content.ariaBusy = null;
+    if (answer) return draw({ answer, token, other });
+    isNew.forget();
+    setChildren(say, t("why.failed"));
+    for (const each of [figure, about]) each.replaceChildren();
+  }
+
+  function drawChoice(token: string, second: string | undefined) {
+    const names = second ? ["of", "against"] : ["of"];
+    const text = (name: string) =>
+      nodes(`why.${name}`, { token: word(token, "target"), other: word(second ?? "", "target") });
+    const options = names.map((name): [string, Child] => [name, text(name)]);
+    const picker = segmented(t("why.title"), options, (name) => {
+      isContrast = name === "against";
+      ask();
+    });
+    picker.set(isContrast ? "against" : "of");
+    replaceKeepingFocus(choice, [picker.element]);
+  }
+
+  function draw({ answer, token, other }: Asked) {
+    const words = answer.keys.map((key) => state.run.source[key]);
+    const shares = sharesOf(answer, other !== null);
+    const named = Object.values(pointedTo(shares)).filter((each) => each !== null);
+    const strength = words.map((_, i) => Math.max(...MEASURES.map((measure) => Math.abs(shares[measure][i]))));
+    const { shown, rest } = orderKeys(strength, { isOpen: isUnfolded, named });
+    const unfold = () => {
+      isUnfolded = true;
+      draw({ answer, token, other });
+    };
+    const more = rest.length ? link(t("inside.show_more", { count: rest.length }), unfold) : null;
+    setChildren(say, joinSentences(...describe(shares, words, { answer, token, other })));
+    setChildren(figure, whyTable(words, shares, shown));
+    setChildren(about, more, explained(token, other));
+  }
+
+  element.addEventListener("toggle", async () => {
+    await ask();
+    if (element.open) figure.scrollIntoView({ block: "nearest" }); // with the sentence, which stands above it
+  });
+  onSight([element], () => ask(), signal);
+  return {
+    element,
+    draw(now: number) {
+      step = now;
+      ask();
+    },
+  };
+}
+
+function explained(token: string, other: string | null) {
+  const { layers, heads } = state.run.attention.cross;
+  const places = { layers, heads, token: word(token, "target"), other: word(other ?? "", "target") };
+  return [hint(nodes(other === null ? "why.about" : "why.about_lead", places)), hint(t("why.debate"))];
+}
+
+/** Whether the three point to one word, and what the output loses without it. */
+function describe(shares: Shares, words: string[], { answer, token, other }: Asked) {
+  const { attribution, attention, removal } = pointedTo(shares);
+  const name = (i: number | null) => word(words[i ?? 0] ?? "", "source");
+  const odds = (score: number) => formatNumber(Number(Math.exp(score).toPrecision(2)));
+  const format = other === null ? formatPercent : odds;
+  const places: Places = {
+    token: word(token, "target"),
+    other: word(other ?? "", "target"),
+    attribution: name(attribution),
+    attention: name(attention),
+    removal: name(removal),
+    score: format(answer.score),
+    without: format(answer.without[removal ?? 0]),
+    least: format(Math.min(...answer.without)),
+  };
+  const agree = [attribution === attention, attribution === removal, attention === removal];
+  const kind = agree[0] ? (agree[1] ? "same" : "masking") : agree[1] ? "attention" : agree[2] ? "attribution" : "none";
+  const of = other === null ? "" : "_lead";
+  if (removal !== null) return [nodes(`why.odd.${kind}`, places), nodes(`why.falls${of}`, places)];
+  const stays = nodes(`why.stays${of}`, places);
+  return answer.attention.some(Boolean) ? [stays, nodes(agree[0] ? "why.still_same" : "why.still", places)] : [stays];
+}

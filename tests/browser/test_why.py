@@ -1,0 +1,113 @@
+"""Why this word: the panel in Translate, what each layer of the picture says, and the two stops about both."""
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from transformer.analysis.contribution import integrated_gradients, logit_lens
+from transformer.analysis.word_removal import scores_without
+from transformer.data.classroom.corpus import find
+
+from .catalogue import matching, percent, t
+from .conftest import Visit, translate, translator
+from .test_accessible import broken_rules
+
+
+def shares(page: Page) -> dict[str, list[float]]:
+    rows = page.locator(".why-table tbody tr").all()
+    read = "cells => cells.map((cell) => Number(cell.dataset.share))"
+    return {row.get_attribute("data-measure") or "": row.locator("td").evaluate_all(read) for row in rows}
+
+
+def test_a_word_is_explained_when_somebody_asks(shared: Visit) -> None:
+    page, run, model = shared.go("classroom", step=7), translate("classroom"), translator("classroom")
+    shared.settle()
+    assert "why" not in shared.asked
+    page.locator(".why-word summary").click()
+    said = page.locator(".why-says")
+    expect(said).to_contain_text(t("why.odd.same", removal="bier"))
+    expect(page.locator(".why-table thead .word")).to_have_text([*run.source])
+    shown = shares(page)
+    of_source = integrated_gradients(model, run, 6).source
+    assert shown["attribution"] == pytest.approx(of_source / np.abs(of_source).sum(), abs=1e-4)
+    assert shown["attention"] == pytest.approx(np.mean([m.weights[:, 6] for m in run.attention.cross], axis=(0, 1)))
+    score, *without = scores_without(model, run, 6, [[i] for i in range(7)])
+    assert shown["removal"] == pytest.approx(1 - np.array(without) / score, abs=1e-4)
+    expect(said).to_contain_text(
+        t("why.falls", removal="bier", token="beer", score=percent(score), without=percent(min(without)))
+    )
+    assert broken_rules(page) == []
+
+    second = run.steps[6].candidates[1].token
+    shared.press(t("why.against", token="beer", other=second))
+    expect(said).to_contain_text(second)
+    shared.step_slider.fill("8")  # it needs no word of the source
+    expect(said).to_contain_text(matching("why.stays_lead"))
+    assert shared.asked.count("why") == 3
+    page.locator(".why-word summary").click()
+    shared.step_slider.fill("1")
+    shared.settle()
+    assert shared.asked.count("why") == 3
+
+
+def test_the_picture_says_what_each_layer_would_output(shared: Visit) -> None:
+    page, run = shared.go("classroom", tab="overview", step=4), translate("classroom")
+    lens = logit_lens(translator("classroom"), run)
+    said = page.locator("#overview .said")
+    for step in (4, 6):
+        shared.step_slider.fill(f"{step}")
+        words = [row[step - 1] for row in lens.tokens]
+        expect(said).to_have_text([re.compile(re.escape(token)) for token in words])
+        shown = percent(lens.probabilities[0, step - 1])
+        expect(said.first).to_have_accessible_name(t("overview.lens.layer", layer=1, token=words[0], share=shown))
+        expect(page.locator("#overview .said.turn")).to_have_count(1)
+    counts = [f"{round(share * len(run.output))}" for share in lens.agreement]
+    for layer, count in enumerate(counts, 1):
+        legend = page.locator("#overview .overview-legend").first
+        expect(legend).to_contain_text(t("overview.lens.agrees", layer=layer, steps=count))
+    assert broken_rules(page) == []
+
+
+SENTENCE = "Den Hund sieht der Lehrer"
+
+
+def test_the_lesson_asks_when_the_model_knows(visit: Visit) -> None:
+    page = visit.open(f"?checkpoint=classroom&sentence={SENTENCE}&tab=lesson&stop=18&step=5")
+    run = translate("classroom", sentence=SENTENCE)
+    said = [row[4] for row in logit_lens(translator("classroom"), run).tokens]
+    turn = next(layer for layer in range(len(said)) if set(said[layer:]) == {said[-1]})
+    rows = page.locator("#lesson .lens tbody tr")
+    expect(rows).to_have_count(len(run.output))
+    expect(rows.nth(4).locator("td")).to_have_text(["?"] * len(said))  # the others are evidence
+    page.keyboard.press(f"{turn + 1}")
+    expect(page.locator("#lesson .reveal")).to_contain_text(t("lesson.right"))
+    expect(rows.nth(4).locator("td .word")).to_have_text(said)
+    expect(rows.nth(4).locator(".turn .word")).to_have_text(run.output[4])
+
+
+def test_the_lesson_asks_which_measure_agrees_with_the_alignment(visit: Visit) -> None:
+    page = visit.open(f"?checkpoint=classroom&sentence={SENTENCE}&tab=lesson&stop=19&step=5")
+    run, model = translate("classroom", sentence=SENTENCE), translator("classroom")
+    pair = find(" ".join(run.source))
+    assert pair
+    expect(page.locator("#lesson .why-table .gold")).to_have_text("hund")
+    right = dict.fromkeys(("attribution", "attention", "removal"), 0)
+    linked = [step for step, keys in enumerate(pair.gold.sure) if keys]
+    for step in linked:
+        score, *without = scores_without(model, run, step, [[i] for i in range(len(run.source))])
+        pointed = {
+            "attribution": integrated_gradients(model, run, step).source,
+            "attention": np.mean([m.weights[:, step] for m in run.attention.cross], axis=(0, 1)),
+            "removal": score - np.array(without),
+        }
+        for name, values in pointed.items():
+            right[name] += int(np.argmax(values)) in pair.gold.sure[step]
+    best = [name for name, count in right.items() if count == max(right.values())]
+    answer = 4 if len(best) > 1 else 1 + list(right).index(best[0])
+    page.locator("#lesson .choice").first.wait_for()
+    page.keyboard.press(f"{answer}")
+    expect(page.locator("#lesson .reveal")).to_contain_text(t("lesson.right"))
+    expect(page.locator("#lesson .two-ways tfoot td")).to_have_text([str(len(linked)), *map(str, right.values())])
+    assert broken_rules(page) == []

@@ -1,0 +1,78 @@
+"""Why a step outputs its token: the page gets the library's numbers, also of words and of runs with changes."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transformer import Translation, Translator
+from transformer.analysis.contribution import integrated_gradients, logit_lens
+from transformer.analysis.faithfulness import word_effects
+from transformer.analysis.word_removal import scores_without
+from transformer.data.vocabulary import PAD
+from transformer.inference.interventions import Interventions
+from transformer.web.api import why
+from transformer.web.schema import WhyRequest
+
+from ...marian import SENTENCES
+from .endpoints import BEER, CHANGED, RUN, ask
+
+
+@pytest.mark.parametrize("changes", [[], CHANGED["changes"]])
+@pytest.mark.parametrize("other", [None, "want"])
+def test_each_word_has_its_attribution_its_attention_and_its_effect(
+    toy: Translator, changes: list[Any], other: str | None
+) -> None:
+    run = toy.translate(BEER, interventions=Interventions.parse(changes))
+    answer = ask(why.why, {**RUN, "changes": changes, "step": 3, "other": other})
+    words = [i for i, token in enumerate(run.source) if token != PAD]
+    assert answer["keys"] == words == [0, 1, 2, 3]
+    assert answer["attribution"] == pytest.approx(integrated_gradients(toy, run, 3, other).source[words], abs=1e-5)
+    attention = np.mean([m.weights[:, 3, :4] for m in run.attention.cross], axis=(0, 1))
+    assert answer["attention"] == pytest.approx(attention, abs=1e-6)
+    expected = run.steps[3].candidates.probability_of("beer")
+    if other:
+        expected = math.log(expected / run.steps[3].candidates.probability_of(other))
+    assert answer["score"] == pytest.approx(expected, abs=1e-4)
+    assert answer["without"] == pytest.approx(scores_without(toy, run, 3, [[i] for i in words], other)[1:], abs=1e-5)
+    if not changes and not other:
+        effects = word_effects(toy, run)[3, words]
+        assert math.log(expected) - np.log(answer["without"]) == pytest.approx(effects, abs=1e-5)
+
+
+def test_a_word_is_masked_as_a_mask_of_one_row_does_it(toy: Translator) -> None:
+    """Of the first step, whose only row is masked: then no other row has changed."""
+    run = toy.translate(BEER)
+    for word in range(4):
+        closed = {"do": "edit_mask", "kind": "cross", "query": 0, "key": word, "allowed": False}
+        masked = toy.translate(BEER, interventions=Interventions.parse([closed]))
+        _, without = scores_without(toy, run, 0, [[word]])
+        assert without == pytest.approx(masked.steps[0].candidates.probability_of(run.output[0]), abs=1e-5)
+
+
+def test_the_pieces_of_a_word_are_one(marian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Translator.load(marian, device="cpu")
+    monkeypatch.setattr(why, "translator", lambda checkpoint: model)
+    monkeypatch.setattr(why, "run_of", lambda request: run)
+    run: Translation = model.translate(SENTENCES[0])
+    request = WhyRequest(checkpoint="", sentence=run.sentence, step=1, other=None, words=True)
+    answer = why.why.__wrapped__(request)  # type: ignore[attr-defined]
+    of, names = run.words()[0]
+    assert len(answer["keys"]) == len(names) < len(run.source)
+    source = integrated_gradients(model, run, 1).source
+    assert answer["attribution"] == pytest.approx([source[np.equal(of, i)].sum() for i in range(len(names))], abs=1e-5)
+    assert sum(answer["attention"]) == pytest.approx(1, abs=1e-5)
+
+
+def test_what_cannot_be_asked_is_refused() -> None:
+    for wrong in ({"step": 6}, {"step": 0, "other": "xyz"}):
+        assert "error" in ask(why.why, {**RUN, **wrong})
+
+
+def test_the_lens_is_the_librarys(toy: Translator) -> None:
+    found, answer = logit_lens(toy, toy.translate(BEER)), ask(why.lens, RUN)
+    assert [tuple(row) for row in answer["tokens"]] == list(found.tokens)
+    np.testing.assert_allclose(answer["probabilities"], found.probabilities, atol=1e-6)
+    assert answer["tokens"][-1] == [*toy.translate(BEER).output]

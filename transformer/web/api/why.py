@@ -1,0 +1,64 @@
+"""Why this word: what each source word has to do with a step's output, by three measures, and what each layer says."""
+
+import numpy as np
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
+from ...analysis.contribution import integrated_gradients, logit_lens
+from ...analysis.word_removal import scores_without
+from ...data.vocabulary import PAD
+from ..schema import ChangedRunRequest, WhyRequest
+from ..sessions.models import cached_per_checkpoint, translator
+from .runs import run_of
+
+
+class Why(TypedDict):
+    """Of a step's output token, or of its lead over another token, for each source word but padding.
+
+    Attributes:
+        keys: the words' numbers, from 0.
+        attribution: integrated gradients, in logits.
+        attention: the mean weight of all layers and heads of cross-attention.
+        score: the token's probability, or by how much its logit leads.
+        without: the same where no layer's cross-attention may attend to the word.
+    """
+
+    keys: list[int]
+    attribution: list[float]
+    attention: list[float]
+    score: float
+    without: list[float]
+
+
+class Lens(TypedDict):
+    """The token that each decoder layer would output at each step, and its probability, [layer][step]."""
+
+    tokens: tuple[tuple[str, ...], ...]
+    probabilities: list[list[float]]
+
+
+@cached_per_checkpoint(64, own=64)
+def why(request: WhyRequest) -> Why:
+    """What each source word has to do with a step's output: attribution, attention, and the effect of masking it."""
+    model, run = translator(request.checkpoint), run_of(request)
+    found = integrated_gradients(model, run, request.step, request.other)
+    of = run.words()[0].of if request.words else range(len(run.source))
+    words: dict[int, list[int]] = {}
+    for position, word in enumerate(of):
+        if run.source[position] != PAD:
+            words.setdefault(word, []).append(position)
+    attention = np.mean([m.weights[:, request.step].mean(axis=0) for m in run.attention.cross], axis=0)
+    score, *without = scores_without(model, run, request.step, [*words.values()], request.other).tolist()
+    return {
+        "keys": [*words],
+        "attribution": [float(found.source[positions].sum()) for positions in words.values()],
+        "attention": [float(attention[positions].sum()) for positions in words.values()],
+        "score": score,
+        "without": without,
+    }
+
+
+@cached_per_checkpoint(256, own=16)
+def lens(request: ChangedRunRequest) -> Lens:
+    """The token that each decoder layer would output if it were the last: the logit lens."""
+    found = logit_lens(translator(request.checkpoint), run_of(request))
+    return {"tokens": found.tokens, "probabilities": found.probabilities.astype(float).tolist()}
