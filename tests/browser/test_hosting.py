@@ -29,7 +29,7 @@ JSON = {"Content-Type": "application/json"}
 COLA = "ich mochte ein cola"
 SECRET = "Zwiebelkuchengeheimnis"  # a word that no model knows, no code has, and no log may contain
 
-VISITORS, CLICKS = 10, 4  # of each, beside two translations
+VISITORS, CLICKS = 10, 5  # of each, beside two translations
 # Trainings of their own for some seconds, in `make load` and in test_mistakes.py; what only models of the Hub need; a
 # class (tests/web/server/test_proxy.py); and what a browser alone loads.
 CLASS = {"open_class", "follow_class", "vote", "lead_class"}

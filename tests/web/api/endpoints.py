@@ -72,6 +72,7 @@ OF_MODELS: dict[Function, Answer] = {
     **OF_SENTENCES,
     sublayers.parameters: {**MODEL, **SUBLAYER, "part": "q_proj", "row": 0},
     downloads.provenance: MODEL,
+    why.scored: MODEL,
     what_if.vocabulary: MODEL,
     refusals.alternatives: {**MODEL, "sentence": "wasser"},
     models.share_model: MODEL,

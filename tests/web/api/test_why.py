@@ -76,3 +76,17 @@ def test_the_lens_is_the_librarys(toy: Translator) -> None:
     assert [tuple(row) for row in answer["tokens"]] == list(found.tokens)
     np.testing.assert_allclose(answer["probabilities"], found.probabilities, atol=1e-6)
     assert answer["tokens"][-1] == [*toy.translate(BEER).output]
+
+
+def test_the_scores_are_those_of_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = "| measure | held-out |\n| AER, integrated gradients | 0.154 | 0.2 |\n| AER, attention | 0.050 | 0.1 |\n"
+    ranks = "integrated gradients | 0.374 | 0.3 |", "attention | -0.458 | 0.4 |"
+    rows += "".join(f"| rank correlation, source words, {row}\n" for row in ranks)
+    monkeypatch.setattr(why, "card", lambda checkpoint: rows)
+    expected = {
+        "error_rate": {"attribution": 0.154, "attention": 0.05},
+        "correlation": {"attribution": 0.374, "attention": -0.458},
+    }
+    assert ask(why.scored, {"checkpoint": "classroom"}) == {"sentences": 100} | expected
+    monkeypatch.undo()
+    assert ask(why.scored, {"checkpoint": "toy"}) == {"sentences": 100, "error_rate": {}, "correlation": {}}

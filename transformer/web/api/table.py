@@ -36,6 +36,7 @@ QUESTIONS: dict[str, Question] = {
         checks.checks,
         why.why,
         why.lens,
+        why.scored,
         heads.heads,
         sublayers.inside,
         sublayers.value_output,

@@ -6,8 +6,9 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from ...analysis.contribution import integrated_gradients, logit_lens
 from ...analysis.word_removal import scores_without
 from ...data.vocabulary import PAD
-from ..schema import ChangedRunRequest, WhyRequest
-from ..sessions.models import cached_per_checkpoint, translator
+from ...training.evaluation import MEASURED
+from ..schema import ChangedRunRequest, CheckpointRequest, WhyRequest
+from ..sessions.models import cached_per_checkpoint, card, found_in_card, is_large, translator
 from .runs import run_of
 
 
@@ -36,6 +37,22 @@ class Lens(TypedDict):
     probabilities: list[list[float]]
 
 
+class Scored(TypedDict):
+    """How well two measures do on held-out `sentences`, from the card of the checkpoint; empty where it has nothing.
+
+    Attributes:
+        error_rate: of alignments with gold.
+        correlation: Spearman's, with the effect of masking a source word.
+    """
+
+    sentences: int
+    error_rate: dict[str, float]
+    correlation: dict[str, float]
+
+
+SCORED = {"attribution": "integrated gradients", "attention": "attention"}  # as the card names them
+
+
 @cached_per_checkpoint(64, own=64)
 def why(request: WhyRequest) -> Why:
     """What each source word has to do with a step's output: attribution, attention, and the effect of masking it."""
@@ -62,3 +79,16 @@ def lens(request: ChangedRunRequest) -> Lens:
     """The token that each decoder layer would output if it were the last: the logit lens."""
     found = logit_lens(translator(request.checkpoint), run_of(request))
     return {"tokens": found.tokens, "probabilities": found.probabilities.astype(float).tolist()}
+
+
+def scored(request: CheckpointRequest) -> Scored:
+    """How well attribution and attention do on held-out sentences."""
+    translator(request.checkpoint)  # a model that is gone has no scores
+    about = "" if is_large(request.checkpoint) else card(request.checkpoint)
+
+    def row(of: str) -> dict[str, float]:
+        cells = {name: found_in_card(rf"^\| {of}, {each} \| (\S+) \|", about) for name, each in SCORED.items()}
+        return {name: float(cell) for name, cell in cells.items() if cell}
+
+    ranks = row("rank correlation, source words")
+    return {"sentences": MEASURED, "error_rate": row("AER"), "correlation": ranks}

@@ -1,6 +1,6 @@
 import { MEASURES, type Measure, pointedTo, type Shares, sharesOf, whyTable } from "../../../charts/why-table.ts";
 import { formatList, joinSentences, t } from "../../../state/i18n.ts";
-import { askAboutRun } from "../../../state/server-cache.ts";
+import { askAboutRun, askOnce } from "../../../state/server-cache.ts";
 import { h, scrollBox, word } from "../../../ui/dom.ts";
 import { rowHeading, table } from "../../../ui/parts.ts";
 import { type Choice, type LessonView, orderedQuiz, type Stop } from "../stop.ts";
@@ -35,7 +35,8 @@ export const explains: Stop = {
     const headings = [t(hasGold ? "lesson.align.gold" : "why.removal"), ...measures.map((name) => t(`why.${name}`))];
     const counts = measures.map((name) => h("td", {}, right[name]));
     const foot = h("tfoot", {}, h("tr", {}, rowHeading("Σ"), h("td", {}, judged.length), counts));
-    return scrollBox(table({ class: "ways two-ways" }, [t("lesson.knows.output"), ...headings], rows, foot));
+    const found = table({ class: "ways two-ways" }, [t("lesson.knows.output"), ...headings], rows, foot);
+    return h("div", {}, scrollBox(found), h("p", { class: "hint" }, hasGold ? await scored(run.checkpoint) : ""));
   },
   async ask(view) {
     const { judged, measures, right } = await agreement(view);
@@ -59,6 +60,16 @@ export const explains: Stop = {
     return orderedQuiz(choices, { count, verdict: joinSentences(agreed, verdict) });
   },
 };
+
+/** How two of the measures do on held-out sentences. */
+async function scored(checkpoint: string) {
+  const found = await askOnce("scored", { checkpoint });
+  if (!Object.keys(found.correlation).length) return "";
+  const list = (of: "error_rate" | "correlation") =>
+    formatList(Object.entries(found[of]).map(([name, score]) => `${t(`why.${name}`)} ${score.toFixed(2)}`));
+  const places = { count: found.sentences, rates: list("error_rate"), correlations: list("correlation") };
+  return t("lesson.explains.scored", places);
+}
 
 const goldOf = ({ run }: LessonView, step: number) => run.reference?.gold?.sure[step];
 
