@@ -33,7 +33,7 @@ def test_a_word_is_explained_when_somebody_asks(shared: Visit) -> None:
     of_source = integrated_gradients(model, run, 6).source
     assert shown["attribution"] == pytest.approx(of_source / np.abs(of_source).sum(), abs=1e-4)
     assert shown["attention"] == pytest.approx(np.mean([m.weights[:, 6] for m in run.attention.cross], axis=(0, 1)))
-    score, *without = scores_without(model, run, 6, [[i] for i in range(7)])
+    score, *without = np.exp(scores_without(model, run, [[i] for i in range(7)], 6)[:, 0])
     assert shown["removal"] == pytest.approx(1 - np.array(without) / score, abs=1e-4)
     expect(said).to_contain_text(
         t("why.falls", removal="bier", token="beer", score=percent(score), without=percent(min(without)))
@@ -96,7 +96,7 @@ def test_the_lesson_asks_which_measure_agrees_with_the_alignment(visit: Visit) -
     right = dict.fromkeys(("attribution", "attention", "removal"), 0)
     linked = [step for step, keys in enumerate(pair.gold.sure) if keys]
     for step in linked:
-        score, *without = scores_without(model, run, step, [[i] for i in range(len(run.source))])
+        score, *without = np.exp(scores_without(model, run, [[i] for i in range(len(run.source))], step)[:, 0])
         pointed = {
             "attribution": integrated_gradients(model, run, step).source,
             "attention": np.mean([m.weights[:, step] for m in run.attention.cross], axis=(0, 1)),

@@ -49,18 +49,32 @@ def logit_lens(translator: Translator, run: Translation) -> LogitLens:
     probabilities (T, V) of one layer are in memory at a time."""
     model, vocab = translator.checkpoint.model, translator.checkpoint.tgt_vocab
     left = "sum3" if model.config.norm_first else "norm3"
-    streams = record(translator, run, lambda name: name.startswith("decoder") and name.endswith(left))
+
+    def streams(steps: int | None = None) -> list[Tensor]:
+        seen = record(translator, run, lambda name: name.startswith("decoder") and name.endswith(left), steps)
+        return [value[0] for value in seen.values()]  # (T, D) of each layer
+
+    if _looks_ahead(run):  # each step had read its own inputs only
+        passes = [streams(step + 1) for step in range(len(run.output))]
+        layers = [torch.cat([rows[-1:] for rows in each]) for each in zip(*passes, strict=True)]
+    else:
+        layers = streams()
     output = torch.tensor([[vocab.ids[token]] for token in run.output], device=translator.device)  # (T, 1)
     found = []
-    for stream in streams.values():
+    for stream in layers:
         with evaluating(model):
-            probabilities = model.output_projection(model.decoder.norm(stream[0])).softmax(dim=-1)  # (T, V)
+            probabilities = model.output_projection(model.decoder.norm(stream)).softmax(dim=-1)  # (T, V)
         own = probabilities.gather(1, output)
         found.append([*probabilities.max(dim=-1), own[:, 0], 1 + (probabilities > own).sum(dim=-1)])
     highest, best, owns, ranks = (torch.stack(each).cpu() for each in zip(*found, strict=True))  # (L, T) each
     tokens = tuple(tuple(vocab.tokens[i] for i in row) for row in best.tolist())
     agreement = np.equal(np.array(tokens), np.array(run.output)).mean(axis=1)
     return LogitLens(tokens, read_only(highest), read_only(owns), ranks.numpy(), agreement)
+
+
+def _looks_ahead(run: Translation) -> bool:
+    """Whether the decoder's mask was opened, so that in a full pass a step reads inputs that came later."""
+    return bool(np.triu(run.attention.decoder[0].allowed, 1).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +108,11 @@ def direct_effects(translator: Translator, run: Translation, other: str | None =
         other: a token whose logit is subtracted at every step.
 
     Raises:
-        ValueError: this model cannot output `other`, or its weights are int8, which have no gradients.
+        ValueError: this model cannot output `other`, its weights are int8, which have no gradients, or the decoder's
+            mask was opened.
     """
+    if _looks_ahead(run):
+        raise ValueError("The decoder's mask was opened: a full pass would read more than each step did.")
     model, explained = translator.checkpoint.model, _explained(translator, run, other)
     last, layer = f"decoder.{model.config.num_decoder_layers - 1}.", model.decoder.layers[-1]
     parts = ("self_attention.head_output", "cross_attention.head_output", "feed_forward.hidden", "residual1")
@@ -233,7 +250,7 @@ class Rollout(NamedTuple):
 def attention_rollout(run: Translation) -> Rollout:
     """Abnar and Zuidema 2020, "Quantifying Attention Flow in Transformers" (arXiv 2005.00928), §3: in each sublayer a
     half of a token comes from its residual connection, the other from what the mean of the heads attends to. The paper
-    has an encoder only; here cross-attention passes on the encoder's rollout."""
+    has an encoder only; here cross-attention passes on the encoder's rollout. An ablated head still attends."""
     s, t = len(run.source), len(run.decoder_input)
     encoder = np.eye(s)
     for m in run.attention.encoder:

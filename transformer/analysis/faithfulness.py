@@ -11,14 +11,11 @@ S source, T target, H heads.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import torch
 
 from ..data.alignment import AlignedPair, AlignmentCounts, count_links
 from ..data.vocabulary import END, PAD
 from ..inference.attention_maps import AttentionMaps
-from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator
-from ..network.masks import padding_mask
 from .contribution import (
     attention_rollout,
     direct_effects,
@@ -27,7 +24,8 @@ from .contribution import (
     logit_lens,
     value_weighted,
 )
-from .head_ablation import Head, log_probabilities_without, rows_at_once, run_as_data
+from .head_ablation import Head, log_probabilities_without, run_as_data
+from .word_removal import scores_without
 
 Measures = dict[str, np.ndarray]
 GRADIENTS = {"gradient × input": gradient_times_input, "integrated gradients": integrated_gradients}
@@ -74,19 +72,8 @@ def head_effects(translator: Translator, run: Translation) -> np.ndarray:
 
 def word_effects(translator: Translator, run: Translation) -> np.ndarray:
     """The effect of masking each source word from cross-attention, (T, S)."""
-    model, data = translator.checkpoint.model, run_as_data(translator, run)
-    words = data.src.size(1)
-    masks = torch.ones(words + 1, words, dtype=torch.bool, device=data.src.device)
-    masks[1:].fill_diagonal_(False)  # the first allows all
-    logs = []
-    for part in masks.split(rows_at_once(model.config, max(words, data.target_length))):
-        src, tgt, gold = (ids.expand(len(part), -1) for ids in (data.src, data.tgt_in, data.tgt_out))
-        with evaluating(model):
-            mask = part[:, None, None] & padding_mask(src, model.config.pad_id)
-            logits = model(src, tgt, memory_mask=mask, need_weights=False).logits
-        logs.append(logits.float().log_softmax(dim=-1).gather(2, gold[..., None])[..., 0])
-    found = torch.cat(logs)  # (S + 1, T)
-    return (found[0] - found[1:]).T.cpu().numpy()
+    logs = scores_without(translator, run, [[i] for i in range(len(run.source))])
+    return (logs[0] - logs[1:]).T
 
 
 def spearman(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -90,13 +90,18 @@ def ids(translator: Translator, run: Translation) -> tuple[Tensor, Tensor]:
 
 
 def record(
-    translator: Translator, run: Translation, wanted: Callable[[str], bool] = lambda name: True
+    translator: Translator,
+    run: Translation,
+    wanted: Callable[[str], bool] = lambda name: True,
+    steps: int | None = None,
 ) -> dict[str, Tensor]:
-    """Every intermediate of one full pass over a run's own tokens whose probe name is `wanted`; batch of 1."""
+    """Every intermediate whose probe name is `wanted`, of one full pass over a run's own tokens, or over those of its
+    first steps; batch of 1."""
     model, recorder = translator.checkpoint.model, Recorder(wanted)
     changed = translator.probe(run.interventions)
     with evaluating(model):
-        model(*ids(translator, run), probe=recorder if changed is None else chain(changed, recorder))
+        src, tgt = ids(translator, run)
+        model(src, tgt[:, :steps], probe=recorder if changed is None else chain(changed, recorder))
     return {name: value for name, (value,) in recorder.values.items()}
 
 

@@ -29,15 +29,13 @@ export function sharesOf({ attribution, attention, score, without }: Why, isCont
   };
 }
 
-/** Which of the words each measure points to; masking to none where the output needs none alone. */
+/** Which of the words each measure points to: none where none counts for the output, or it needs none alone. */
 export const pointedTo = (shares: Shares) => {
-  const top = (measure: Measure) => argmax(shares[measure]);
-  const removal = top("removal");
-  return {
-    attribution: top("attribution"),
-    attention: top("attention"),
-    removal: shares.removal[removal] < NEEDED ? null : removal,
+  const top = (measure: Measure, least: number) => {
+    const word = argmax(shares[measure]);
+    return shares[measure][word] > least ? word : null;
   };
+  return { attribution: top("attribution", 0), attention: top("attention", 0), removal: top("removal", NEEDED) };
 };
 
 /** @param shown which of the words, in their order @param gold whether a word is linked to the output */

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from transformer import Translation, Translator
-from transformer.analysis.contribution import integrated_gradients, logit_lens
+from transformer.analysis.contribution import direct_effects, integrated_gradients, logit_lens
 from transformer.analysis.faithfulness import word_effects
 from transformer.analysis.word_removal import scores_without
 from transformer.data.vocabulary import PAD
@@ -36,7 +36,9 @@ def test_each_word_has_its_attribution_its_attention_and_its_effect(
     if other:
         expected = math.log(expected / run.steps[3].candidates.probability_of(other))
     assert answer["score"] == pytest.approx(expected, abs=1e-4)
-    assert answer["without"] == pytest.approx(scores_without(toy, run, 3, [[i] for i in words], other)[1:], abs=1e-5)
+    scores = scores_without(toy, run, [[i] for i in words], 3, other)[:, 0]
+    assert answer["without"] == pytest.approx(scores[1:] if other else np.exp(scores[1:]), abs=1e-5)
+    assert answer["complete"] == pytest.approx(1, abs=0.05)
     if not changes and not other:
         effects = word_effects(toy, run)[3, words]
         assert math.log(expected) - np.log(answer["without"]) == pytest.approx(effects, abs=1e-5)
@@ -48,8 +50,8 @@ def test_a_word_is_masked_as_a_mask_of_one_row_does_it(toy: Translator) -> None:
     for word in range(4):
         closed = {"do": "edit_mask", "kind": "cross", "query": 0, "key": word, "allowed": False}
         masked = toy.translate(BEER, interventions=Interventions.parse([closed]))
-        _, without = scores_without(toy, run, 0, [[word]])
-        assert without == pytest.approx(masked.steps[0].candidates.probability_of(run.output[0]), abs=1e-5)
+        _, without = scores_without(toy, run, [[word]], 0)[:, 0]
+        assert math.exp(without) == pytest.approx(masked.steps[0].candidates.probability_of(run.output[0]), abs=1e-5)
 
 
 def test_the_pieces_of_a_word_are_one(marian: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,6 +71,14 @@ def test_the_pieces_of_a_word_are_one(marian: Path, monkeypatch: pytest.MonkeyPa
 def test_what_cannot_be_asked_is_refused() -> None:
     for wrong in ({"step": 6}, {"step": 0, "other": "xyz"}):
         assert "error" in ask(why.why, {**RUN, **wrong})
+
+
+def test_each_step_is_read_of_its_own_inputs_where_the_mask_is_open(toy: Translator) -> None:
+    opened = Interventions.parse([{"do": "remove_mask", "kind": "decoder"}])
+    run = toy.translate(BEER, interventions=opened)
+    assert logit_lens(toy, run).tokens[-1] == run.output
+    with pytest.raises(ValueError, match="mask"):
+        direct_effects(toy, run)
 
 
 def test_the_lens_is_the_librarys(toy: Translator) -> None:

@@ -18,6 +18,7 @@ class Why(TypedDict):
     Attributes:
         keys: the words' numbers, from 0.
         attribution: integrated gradients, in logits.
+        complete: their sum, with those of the decoder's inputs, as a share of what it should be.
         attention: the mean weight of all layers and heads of cross-attention.
         score: the token's probability, or by how much its logit leads.
         without: the same where no layer's cross-attention may attend to the word.
@@ -25,6 +26,7 @@ class Why(TypedDict):
 
     keys: list[int]
     attribution: list[float]
+    complete: float
     attention: list[float]
     score: float
     without: list[float]
@@ -64,10 +66,13 @@ def why(request: WhyRequest) -> Why:
         if run.source[position] != PAD:
             words.setdefault(word, []).append(position)
     attention = np.mean([m.weights[:, request.step].mean(axis=0) for m in run.attention.cross], axis=0)
-    score, *without = scores_without(model, run, request.step, [*words.values()], request.other).tolist()
+    scores = scores_without(model, run, [*words.values()], request.step, request.other)[:, 0]
+    score, *without = (scores if request.other else np.exp(scores)).tolist()
+    explained = found.logit - found.baseline
     return {
         "keys": [*words],
         "attribution": [float(found.source[positions].sum()) for positions in words.values()],
+        "complete": found.total / explained if explained else 1.0,
         "attention": [float(attention[positions].sum()) for positions in words.values()],
         "score": score,
         "without": without,

@@ -68,7 +68,7 @@ export function whyPanel(signal: AbortSignal) {
     const more = rest.length ? link(t("inside.show_more", { count: rest.length }), unfold) : null;
     setChildren(say, joinSentences(...describe(shares, words, { answer, token, other })));
     setChildren(figure, whyTable(words, shares, shown));
-    setChildren(about, more, explained(token, other));
+    setChildren(about, more, explained(answer, token, other));
   }
 
   element.addEventListener("toggle", async () => {
@@ -85,9 +85,10 @@ export function whyPanel(signal: AbortSignal) {
   };
 }
 
-function explained(token: string, other: string | null) {
+function explained({ complete }: Why, token: string, other: string | null) {
   const { layers, heads } = state.run.attention.cross;
-  const places = { layers, heads, token: word(token, "target"), other: word(other ?? "", "target") };
+  const names = { token: word(token, "target"), other: word(other ?? "", "target") };
+  const places = { layers, heads, complete: formatPercent(complete), ...names };
   return [hint(nodes(other === null ? "why.about" : "why.about_lead", places)), hint(t("why.debate"))];
 }
 
@@ -108,9 +109,22 @@ function describe(shares: Shares, words: string[], { answer, token, other }: Ask
     least: format(Math.min(...answer.without)),
   };
   const agree = [attribution === attention, attribution === removal, attention === removal];
-  const kind = agree[0] ? (agree[1] ? "same" : "masking") : agree[1] ? "attention" : agree[2] ? "attribution" : "none";
+  const kind =
+    attribution === null
+      ? "unattributed"
+      : agree[0]
+        ? agree[1]
+          ? "same"
+          : "masking"
+        : agree[1]
+          ? "attention"
+          : agree[2]
+            ? "attribution"
+            : "none";
   const of = other === null ? "" : "_lead";
   if (removal !== null) return [nodes(`why.odd.${kind}`, places), nodes(`why.falls${of}`, places)];
   const stays = nodes(`why.stays${of}`, places);
-  return answer.attention.some(Boolean) ? [stays, nodes(agree[0] ? "why.still_same" : "why.still", places)] : [stays];
+  return attribution !== null && attention !== null
+    ? [stays, nodes(agree[0] ? "why.still_same" : "why.still", places)]
+    : [stays];
 }
