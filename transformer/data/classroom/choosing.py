@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from ..vocabulary import lower
-from .lexicon import Lexeme
+from .lexicon import LINKS, Lexeme
 
 
 @dataclass(eq=False)
@@ -28,6 +28,10 @@ class EnglishWord:
     text: str
     sure: Sequence[GermanWord] = ()
     possible: Sequence[GermanWord] = ()
+
+
+CORE_WORDS, CORE_SHARE = 8, 0.65
+_LINK = re.compile(rf"\b(?:{'|'.join(each.german for each in LINKS)})\b")
 
 
 class NoParseError(Exception):
@@ -65,6 +69,19 @@ class Chooser:
     def one_of(self, weights: Mapping[str, float]) -> str:
         return self.choose(tuple(weights), tuple(weights.values()))
 
+    def determiner(self, weights: Mapping[str, float]) -> str:
+        return self.one_of(weights)
+
+
+class CoreChooser(Chooser):
+    """Of a long list of words it knows the first ones alone, which are the most common in each table."""
+
+    def choose(self, options: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
+        known = max(CORE_WORDS, int(CORE_SHARE * len(options)))
+        if isinstance(options[-1], Lexeme):
+            options, weights = options[:known], weights and weights[:known]
+        return super().choose(options, weights)
+
 
 class ParsingChooser(Chooser):
     """Follows a path, then takes the first option of every choice; fails at a word that the clause has no more of.
@@ -75,7 +92,7 @@ class ParsingChooser(Chooser):
     """
 
     def __init__(self, source: str, path: Sequence[int]) -> None:
-        self.clauses = [clause.split() for clause in re.split(r"\b(?:weil|dass)\b", source)]
+        self.clauses = [clause.split() for clause in _LINK.split(source)]
         self.path = path
         self.branches: list[int] = []
         self.steps = 0
@@ -113,6 +130,11 @@ class ParsingChooser(Chooser):
         depth = len(self.branches)
         self.branches.append(len(possible))
         return possible[self.path[depth] if depth < len(self.path) else 0]
+
+    def determiner(self, weights: Mapping[str, float]) -> str:
+        """One that a word begins with: tried with every noun, the others would take most of the steps."""
+        begins = tuple({word[:i] for word in self.left for i in range(7)})
+        return self.one_of({each: weight for each, weight in weights.items() if each.replace("der", "d") in begins})
 
     def word(self, spelling: str) -> GermanWord:
         self.steps += 1
