@@ -50,6 +50,9 @@ class Chooser:
     def word(self, spelling: str) -> GermanWord:
         return GermanWord(spelling)
 
+    def split_at(self, word: str) -> None:
+        """Clauses end at this word too."""
+
     def begin(self, clause: int) -> None:
         """The words that follow are of this clause (from 0)."""
 
@@ -93,11 +96,16 @@ class ParsingChooser(Chooser):
 
     def __init__(self, source: str, path: Sequence[int]) -> None:
         self.clauses = [clause.split() for clause in _LINK.split(source)]
-        self.path = path
+        self.source, self.path = source, path
         self.branches: list[int] = []
         self.steps = 0
         self.clause = source.split()
         self.left = [*self.clause]  # of the clause, once one has begun
+
+    def split_at(self, word: str) -> None:
+        self.clauses = [part.split() for part in f" {self.source} ".split(f" {word} ")]
+        if len(self.clauses) != 2:
+            raise NoParseError
 
     def begin(self, clause: int) -> None:
         self.clause = self.clauses[clause]

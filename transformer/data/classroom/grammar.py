@@ -44,7 +44,8 @@ def generate(rng: random.Random, chooser: type[Chooser] = Chooser) -> Sentence:
     """A random sentence of the grammar."""
     while True:
         sentence = _sentence(chooser(rng))
-        if len(sentence.source.split()) <= MAX_SOURCE_WORDS:
+        words = sentence.source.split()
+        if len(words) <= MAX_SOURCE_WORDS and words.count("und") < 2:
             return sentence
 
 
@@ -78,6 +79,9 @@ def parses(source: str) -> Iterator[Sentence]:
 
 def _sentence(chooser: Chooser) -> Sentence:
     link: Adverb | None = chooser.choose((None, *lex.LINKS), (10, 1, 1, 0.6, 0.3))
+    if not link and chooser.maybe(0.04):  # "und" joins nouns too, so the parser cannot tell from the word alone
+        link = lex.AND
+        chooser.split_at(link.german)
     conjunction, conjunction_en = words_of_adverb(chooser, link)
     kind = "statement" if link else chooser.one_of({"idiom": 9, "question": 4, "statement": 8})
     chooser.begin(0)

@@ -54,7 +54,7 @@ IDIOMS = (
 )
 IDIOM_WEIGHTS = [each.weight for each in IDIOMS]
 Slot = Callable[[Chooser], Phrase]
-_THINGS = ("WARE", "DISH", "THING", "BODY", "LIKED", "GARMENT", "WHICHNOM", "BEING")
+_THINGS = ("WARE", "DISH", "THING", "BODY", "LIKED", "GARMENT", "WHICHNOM", "BEING", "YOURBODY", "ITEM")
 SUBJECT_SLOTS = ("SUBJECT", "SELF", "NAMED", "ASKED", *_THINGS)  # a verb takes their person
 
 
