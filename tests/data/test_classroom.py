@@ -132,7 +132,7 @@ def test_a_small_corpus_has_fewer_words_of_the_same_grammar_among_them_those_of_
 
 def word_list(side: int) -> set[str]:
     entries = (entry[side] for words in CLASSROOM.words.values() for entry in words)
-    return {lower(word) for entry in entries for word in re.findall(r"[\w']+", entry)}
+    return {lower(word) for entry in entries for word in re.findall(r"[\w'-]+", entry)}
 
 
 def test_the_word_list_is_the_lexicon_and_the_shipped_checkpoint_knows_it(classroom: Translator) -> None:

@@ -30,7 +30,6 @@ class EnglishWord:
     possible: Sequence[GermanWord] = ()
 
 
-CORE_WORDS, CORE_SHARE = 8, 0.65
 _LINK = re.compile(rf"\b(?:{'|'.join(each.german for each in LINKS)})\b")
 
 
@@ -77,13 +76,20 @@ class Chooser:
 
 
 class CoreChooser(Chooser):
-    """Of a long list of words it knows the first ones alone, which are the most common in each table."""
+    """Of a long list of words it knows the first ones alone, which are the most common, and no rare way to say them."""
 
     def choose(self, options: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
-        known = max(CORE_WORDS, int(CORE_SHARE * len(options)))
         if isinstance(options[-1], Lexeme):
+            known = min(max(8, int(0.45 * len(options))), 200)
             options, weights = options[:known], weights and weights[:known]
+        elif weights and len(options) > 2:
+            common = [i for i, weight in enumerate(weights) if weight > 0.2 * max(weights)]
+            options, weights = [options[i] for i in common], [weights[i] for i in common]
         return super().choose(options, weights)
+
+    def one_of(self, weights: Mapping[str, float]) -> str:
+        """Fewer everyday phrases: each teaches hardly more than itself."""
+        return super().one_of({**weights, "idiom": 3} if "idiom" in weights else weights)
 
 
 class ParsingChooser(Chooser):

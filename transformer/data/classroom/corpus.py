@@ -144,19 +144,28 @@ _drawn, _core = _Drawn(Chooser), _Drawn(CoreChooser)
 
 def _load(drawn: _Drawn, size: int) -> tuple[tuple[Pair, ...], Vocabulary, Vocabulary]:
     drawn.until(lambda: len(drawn.training) >= size)
-    # A visitor watches an example while a small model learns: its words must be among those of the pairs.
-    shown = _examples() if drawn is _core else ()
-    pairs = (*shown, *drawn.training)[:size]
+    pairs = (*(_pairs_of_examples() if drawn is _core else ()), *drawn.training)[:size]
     german = sorted({word for source, _ in pairs for word in source.split()})
     english = sorted({word for _, target in pairs for word in target.split()})
     return pairs, Vocabulary((PAD, *german), folds=True), Vocabulary((PAD, START, END, *english), folds=True)
 
 
-def _examples() -> tuple[Pair, ...]:
-    """The examples that are not held out."""
-    sources = (" ".join(map(strip_punctuation, lower(each.sentence).split())) for each in EXAMPLES)
-    sentences = filter(None, map(find, sources))
-    return tuple((each.source, each.target) for each in sentences if not each.held_out)
+@cache
+def _pairs_of_examples() -> tuple[Pair, ...]:
+    """Training pairs with every word of the examples: the examples themselves, and others for those that are held out.
+
+    A visitor watches an example while a small model learns.
+    """
+    sources = [" ".join(map(strip_punctuation, lower(each.sentence).split())) for each in EXAMPLES]
+    wanted, found = {word for source in sources for word in source.split()}, []
+    for sentence in itertools.chain(filter(None, map(find, sources)), _generated(0)):
+        words = {*sentence.source.split()}
+        if wanted & words and split_of(sentence) == "":
+            found.append((sentence.source, sentence.target))
+            wanted -= words
+        if not wanted:
+            break
+    return tuple(found)
 
 
 def _word_list() -> dict[str, tuple[tuple[str, str], ...]]:
