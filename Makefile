@@ -13,7 +13,7 @@
 #   make search     find the sentences that experiments open on, again after a training (2 minutes)
 #   make recordings record the training mistakes of Spot the bug, again after a change of their sentences (2 minutes)
 #   make tried      measure the other sizes and schedules in the classroom's card (minutes)
-#   make everyday   say which of fifty everyday sentences the classroom translates right
+#   make everyday   say how many everyday sentences the classroom translates right
 #   make sample     print 200 sentences of the classroom's grammar
 # Measurements, on an idle machine
 #   make bench      the benchmarks (7 minutes)
@@ -94,7 +94,7 @@ bundle: .venv/js
 toy: .venv/demo
 	$(BIN)/python -m transformer.training --corpus toy --out checkpoints/toy
 
-CLASSROOM := --corpus classroom --layers 2 --n-heads 4 --d-model 80 --dropout 0 --batch-size 96 --steps 2400 \
+CLASSROOM := --corpus classroom --layers 2 --n-heads 4 --d-model 96 --dropout 0 --batch-size 96 --steps 7500 \
 	--schedule one-cycle --learning-rate 0.003 --label-smoothing 0.1
 
 classroom: .venv/measure

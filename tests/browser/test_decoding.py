@@ -15,7 +15,7 @@ from .arithmetic import signed
 from .catalogue import matching, percent, t
 from .conftest import FLAGSHIP, Visit, translate
 
-MISTAKEN = "Ich habe mein altes Handy einem Kind gegeben"  # the model says “a old child my phone”
+MISTAKEN = "Ein Hund isst den kleinen Fisch und meine süße Kartoffel"  # the model leaves “sweet” out
 SAY, NODE = "#decoding .say", "#decoding .tree .node"
 
 

@@ -15,6 +15,7 @@ from transformer.data.classroom.corpus import (
     HELD_OUT_SENTENCES,
     UNSEEN_COMBINATIONS,
     UNSEEN_PAIRS,
+    classroom_corpus,
     find,
     main,
     sample,
@@ -116,9 +117,22 @@ def test_an_example_is_a_sentence_and_its_word_to_watch_is_aligned() -> None:
     assert len(names) == len(sentences) == 15
 
 
+def test_a_small_corpus_has_fewer_words_of_the_same_grammar_among_them_those_of_the_examples() -> None:
+    """A visitor trains on 5,000 pairs and watches an example: of the whole grammar they would teach too little."""
+    small = classroom_corpus(4000)
+    watched = {lower(word) for each in CLASSROOM.examples for word in re.findall(r"\w+", each.sentence)}
+    assert watched <= {*small.src_vocab.words}
+    assert len(small.src_vocab) < 0.85 * len(CLASSROOM.src_vocab)
+    assert len(small.pairs) == 4000
+    for source, target in small.pairs[:50]:
+        found = find(source)
+        assert found is not None, source
+        assert (found.target, found.held_out) == (target, "")
+
+
 def word_list(side: int) -> set[str]:
     entries = (entry[side] for words in CLASSROOM.words.values() for entry in words)
-    return {lower(word) for entry in entries for word in re.findall(r"[\w']+", entry)}
+    return {lower(word) for entry in entries for word in re.findall(r"[\w'-]+", entry)}
 
 
 def test_the_word_list_is_the_lexicon_and_the_shipped_checkpoint_knows_it(classroom: Translator) -> None:

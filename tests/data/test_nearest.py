@@ -32,9 +32,9 @@ def test_of_equally_near_sentences_it_is_the_same_in_every_process() -> None:
 
 def test_a_pair_of_the_classroom_is_a_whole_sentence_of_its_grammar() -> None:
     classroom = CORPORA["classroom"]
-    found = nearest_pairs("Der Hund fährt nach Berlin", classroom, 5)
+    found = nearest_pairs("Der Zug fährt nach Rom", classroom, 5)
     assert len(found) == 5
-    assert "Der Hund " in found[0].spelling
+    assert "Der Zug " in found[0].spelling
     assert " nach " in found[0].spelling
     assert any("fährt" in pair.spelling for pair in found)
     assert all(classroom.find(pair.source) for pair in found)
@@ -44,9 +44,9 @@ def test_a_pair_of_the_classroom_is_a_whole_sentence_of_its_grammar() -> None:
     ("sentence", "expected"),
     [
         ("Ich möchte Gurken essen, bitte!", "Ich möchte "),
-        ("Ich komme aus Italien.", "Ich komme aus "),
+        ("Wie komme ich zum Rathaus?", "Wie komme ich "),
         ("Das Wetter ist heute furchtbar.", "Das Wetter ist "),
-        ("Können Sie mir bitte helfen?", "Sie können "),
+        ("Können Sie mir bitte zuhören?", "Können Sie mir "),
         ("Wie steht's?", "Wie geht's"),
     ],
 )

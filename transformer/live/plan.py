@@ -20,7 +20,7 @@ from .job import Job
 from .limits import Limits, variable
 
 LONGEST_STEP = 0.4  # seconds: training can be stopped between two steps
-CLASSROOM_PAIRS = 5_000  # enough to learn the grammar, generated in 0.6 seconds
+CLASSROOM_PAIRS = 5_000  # enough to learn the grammar, generated in a second
 THREADS_FROM = 5_000_000  # weights: a second thread does not speed up smaller networks
 
 

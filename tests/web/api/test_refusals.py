@@ -14,8 +14,8 @@ def test_a_refused_sentence_leads_on() -> None:
     assert (found["nearest"], found["readers"]) == (None, [])
     assert len(found["pairs"]) == SUGGESTED_PAIRS
     assert ask(alternatives, {"checkpoint": "toy", "sentence": f"{BEER} xyzzy"})["readers"] == []
-    found = ask(alternatives, {"checkpoint": "classroom", "sentence": "Guten Tag, was hat Onkel Peter gesprochen?"})
-    assert found["pairs"][0][1] == "Good day, what has Peter spoken?"
+    found = ask(alternatives, {"checkpoint": "classroom", "sentence": "Nein, was möchte Cousine Lisa?"})
+    assert found["pairs"][0][1] == "No, what would Lisa like?"
 
 
 def test_a_model_that_is_gone_has_no_alternatives() -> None:

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from ..vocabulary import lower
-from .lexicon import Lexeme
+from .lexicon import LINKS, Lexeme
 
 
 @dataclass(eq=False)
@@ -30,6 +30,9 @@ class EnglishWord:
     possible: Sequence[GermanWord] = ()
 
 
+_LINK = re.compile(rf"\b(?:{'|'.join(each.german for each in LINKS)})\b")
+
+
 class NoParseError(Exception):
     """These choices cannot give the words of the sentence."""
 
@@ -45,6 +48,9 @@ class Chooser:
 
     def word(self, spelling: str) -> GermanWord:
         return GermanWord(spelling)
+
+    def split_at(self, word: str) -> None:
+        """Clauses end at this word too."""
 
     def begin(self, clause: int) -> None:
         """The words that follow are of this clause (from 0)."""
@@ -65,6 +71,26 @@ class Chooser:
     def one_of(self, weights: Mapping[str, float]) -> str:
         return self.choose(tuple(weights), tuple(weights.values()))
 
+    def determiner(self, weights: Mapping[str, float]) -> str:
+        return self.one_of(weights)
+
+
+class CoreChooser(Chooser):
+    """Of a long list of words it knows the first ones alone, which are the most common, and no rare way to say them."""
+
+    def choose(self, options: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
+        if isinstance(options[-1], Lexeme):
+            known = min(max(8, int(0.45 * len(options))), 200)
+            options, weights = options[:known], weights and weights[:known]
+        elif weights and len(options) > 2:
+            common = [i for i, weight in enumerate(weights) if weight > 0.2 * max(weights)]
+            options, weights = [options[i] for i in common], [weights[i] for i in common]
+        return super().choose(options, weights)
+
+    def one_of(self, weights: Mapping[str, float]) -> str:
+        """Fewer everyday phrases: each teaches hardly more than itself."""
+        return super().one_of({**weights, "idiom": 3} if "idiom" in weights else weights)
+
 
 class ParsingChooser(Chooser):
     """Follows a path, then takes the first option of every choice; fails at a word that the clause has no more of.
@@ -75,12 +101,17 @@ class ParsingChooser(Chooser):
     """
 
     def __init__(self, source: str, path: Sequence[int]) -> None:
-        self.clauses = [clause.split() for clause in re.split(r"\b(?:weil|dass)\b", source)]
-        self.path = path
+        self.clauses = [clause.split() for clause in _LINK.split(source)]
+        self.source, self.path = source, path
         self.branches: list[int] = []
         self.steps = 0
         self.clause = source.split()
         self.left = [*self.clause]  # of the clause, once one has begun
+
+    def split_at(self, word: str) -> None:
+        self.clauses = [part.split() for part in f" {self.source} ".split(f" {word} ")]
+        if len(self.clauses) != 2:
+            raise NoParseError
 
     def begin(self, clause: int) -> None:
         self.clause = self.clauses[clause]
@@ -113,6 +144,11 @@ class ParsingChooser(Chooser):
         depth = len(self.branches)
         self.branches.append(len(possible))
         return possible[self.path[depth] if depth < len(self.path) else 0]
+
+    def determiner(self, weights: Mapping[str, float]) -> str:
+        """One that a word begins with: tried with every noun, the others would take most of the steps."""
+        begins = tuple({word[:i] for word in self.left for i in range(7)})
+        return self.one_of({each: weight for each, weight in weights.items() if each.replace("der", "d") in begins})
 
     def word(self, spelling: str) -> GermanWord:
         self.steps += 1

@@ -12,6 +12,7 @@ from .phrases import (
     Phrase,
     Things,
     adjectives_for,
+    choose_companion,
     choose_noun_phrase,
     choose_objects,
     choose_pronoun,
@@ -54,16 +55,27 @@ class Clause:
         return found
 
 
-DAYS_AND_HOURS = (*lex.WEEKDAYS, *lex.HOURS)
+_AT = (*lex.WEEKDAYS, *lex.HOURS, *lex.HOURS_IN_SHORT, *lex.group("half"), *lex.group("month"), *lex.group("occasion"))
+_ANY = (*lex.AGAIN, *lex.COMMENTS)
 TIMES = {
-    "present": (lex.OFTEN, lex.ALWAYS, lex.SOMETIMES, lex.MORNING, lex.EVENING, lex.TOMORROW, lex.TODAY, lex.GLADLY,
-                *DAYS_AND_HOURS),
-    "perfect": (lex.TODAY, lex.YESTERDAY, lex.ALREADY),
-    "modal": (lex.TODAY, lex.NOW, lex.LATER, lex.TOMORROW, lex.EVENING, *DAYS_AND_HOURS),
-    "wish": (lex.TODAY, lex.NOW),
-    "copula": (lex.TODAY, lex.NOW),
-    "location": (lex.TODAY, lex.NOW),
-}  # fmt: skip
+    "present": (
+        *lex.HABITS,
+        lex.ONLY,
+        lex.STILL,
+        lex.TODAY,
+        lex.NOW,
+        *lex.LATER,
+        lex.GLADLY,
+        *lex.MANNERS,
+        *_AT,
+        *_ANY,
+    ),
+    "perfect": (lex.TODAY, lex.ALREADY, *lex.BEFORE, *lex.MANNERS, *_ANY),
+    "modal": (lex.TODAY, lex.NOW, *lex.LATER, lex.EVENING, *lex.MANNERS, *_AT, *_ANY),
+    "wish": (lex.TODAY, lex.NOW, *_ANY),
+    "copula": (lex.TODAY, lex.NOW, lex.ALREADY, lex.STILL, *_ANY),
+    "location": (lex.TODAY, lex.NOW, lex.ALREADY, lex.STILL, *_ANY),
+}
 
 
 # The weights of the question words, first of none, and of the tenses with each.
@@ -81,7 +93,8 @@ def choose_clause(
     asked_de, asked_en = words_of_adverb(chooser, parts.asked if front == "question" else None)
     de = _in_german_order(parts, front, asked_de)
     en = _in_english_order(parts, front, asked_en)
-    return Clause(de, en, parts.verb.infinitive, [parts.subject, *parts.objects], parts.predicate)
+    phrases = [parts.subject, *parts.objects, *([parts.companion] if parts.companion else [])]
+    return Clause(de, en, parts.verb.infinitive, phrases, parts.predicate)
 
 
 def _choose_parts(chooser: Chooser, reason_follows: bool, first: Clause | None, is_question: bool) -> Parts:
@@ -117,8 +130,23 @@ def _choose_parts(chooser: Chooser, reason_follows: bool, first: Clause | None, 
     else:
         parts.when = words_of_adverb(chooser, parts.time)
     parts.where = words_of_adverb(chooser, place)
-    parts.very = words_of_adverb(chooser, lex.VERY if predicate and not negation and chooser.maybe(0.2) else None)
+    preposition = _preposition(chooser, parts, negation)
+    if preposition:
+        parts.companion = choose_companion(chooser, preposition, subject, things)
+    degree = chooser.choose((None, lex.VERY, lex.TOO), (8, 2, 1)) if predicate and not negation else None
+    parts.very = words_of_adverb(chooser, degree)
     return parts
+
+
+def _preposition(chooser: Chooser, parts: Parts, negation: Negation | None) -> Adverb | None:
+    """Whether somebody does it with another, or for another."""
+    verb = parts.verb
+    if negation or verb is lex.COPULA or parts.asked or verb.traits & {"state", "weather", "recipient"}:
+        return None
+    if "for-somebody" in verb.traits:
+        return chooser.choose((None, lex.FOR), (8, 1))
+    is_alone = verb.case == "dat" or "person" in verb.objects.split()
+    return None if is_alone or verb is lex.WISH_VERB else chooser.choose((None, lex.WITH), (11, 1))
 
 
 def _choose_verb(chooser: Chooser, tense: str, asked: Adverb | None, first: Clause | None) -> Verb:
@@ -138,14 +166,16 @@ def _verbs(is_present: bool, asked: Adverb | None) -> list[Verb]:
 def _choose_time(chooser: Chooser, parts: Parts, negation: Negation | None, reason_follows: bool) -> Adverb | None:
     """An adverbial of time that suits the clause, or none."""
     times, probability = TIMES[parts.tense], 0.3 if parts.is_question else 0.6
-    if reason_follows or parts.asked is lex.WHEN or "only-present" in parts.verb.traits:
+    if reason_follows or "only-present" in parts.verb.traits:
         times = ()
+    if parts.asked is lex.WHEN:
+        times, probability = (lex.TODAY,), 0.1
     if parts.asked is not lex.WHO:
         if parts.predicate and "temporary" not in parts.predicate.traits:
-            times = ()
+            times, probability = (lex.ALSO,), 0.1
         elif "state" in parts.verb.traits and parts.tense == "perfect":
-            times, probability = (lex.YESTERDAY,), 1
-    times = tuple(each for each in times if _fits(each, parts.verb, negation))
+            times, probability = lex.PASTS, 1
+    times = tuple(each for each in times if _fits(each, parts, negation))
     return _maybe_one_of(chooser, times, probability) if times else None
 
 
@@ -173,8 +203,14 @@ def _in_german_order(parts: Parts, front: str, asked: list[GermanWord]) -> list[
     )
     when = parts.when[0]
     inner_time = when if front != "time" else []
-    middle = [*definite, *inner_time] if parts.time == lex.ALREADY else [*inner_time, *definite]
-    middle += parts.gladly + parts.nicht + parts.where[0] + indefinite + parts.very[0]
+    is_late = parts.time and "after-object" in parts.time.traits
+    middle = [*definite, *inner_time] if is_late else [*inner_time, *definite]
+    middle += parts.gladly + parts.nicht
+    companion = parts.companion.de if parts.companion else []
+    is_for = "for-somebody" in parts.verb.traits  # "ein Buch für dich", but "mit dir ein Buch"
+    middle += (
+        [*parts.where[0], *indefinite, *companion] if is_for else [*companion, *parts.where[0], *indefinite]
+    ) + parts.very[0]
     if front == "subject" and not parts.is_subordinate:
         return [*subject.de, parts.finite, *pronouns, *middle, *parts.end]
     subject_is_definite = subject.is_pronoun or subject.can_be_fronted
@@ -188,15 +224,18 @@ def _in_german_order(parts: Parts, front: str, asked: list[GermanWord]) -> list[
 
 def _in_english_order(parts: Parts, front: str, asked: list[EnglishWord]) -> list[EnglishWord]:
     verbs, when = english_verbs(parts), parts.when[1]
-    fronted, last = (when, []) if front == "time" else ([], when)
+    opens = front == "time" or (parts.time and "opens" in parts.time.traits)
+    fronted, last = (when, []) if opens else ([], when)
     helper: list[EnglishWord] = []
     if front == "question":
         fronted, helper, verbs = asked, verbs[:1], verbs[1:]
     if parts.time and "before-verb" in parts.time.traits and last:
-        auxiliary = 1 if parts.tense == "perfect" and not helper else 0
+        has_helper = parts.tense != "present" or verbs[0].text in ("am", "is", "are")
+        auxiliary = 1 if has_helper and not helper else 0
         verbs[auxiliary:auxiliary], last = last, []
     objects = [word for each in parts.objects for word in each.en]
-    return [*fronted, *helper, *parts.subject.en, *verbs, *objects, *parts.where[1], *last]
+    companion = parts.companion.en if parts.companion else []
+    return [*fronted, *helper, *parts.subject.en, *verbs, *objects, *parts.where[1], *companion, *last]
 
 
 def _suits(verb: Verb, asked: Adverb | None) -> bool:
@@ -218,7 +257,17 @@ def _negation(chooser: Chooser, verb: Verb) -> Negation | None:
     return chooser.choose((None, lex.NICHT, lex.KEIN), (8, 1, 1))
 
 
-def _fits(time: Adverb, verb: Verb, negation: Negation | None) -> bool:
+def _fits(time: Adverb, parts: Parts, negation: Negation | None) -> bool:
+    verb = parts.verb
+    if time in lex.MANNERS:
+        is_bare = not verb.takes or verb.objects in ("language", "game")
+        return is_bare and not negation and verb.traits.isdisjoint(("weather", "needs-place"))
+    if time in lex.COMMENTS:
+        return not parts.is_question
+    if time is lex.ONLY:
+        return verb.case == "acc" and not (negation or parts.is_question or "recipient" in verb.traits)
+    if time in (lex.ALREADY, lex.STILL, *lex.AGAIN):
+        return not negation
     if time is lex.GLADLY:
         return (
             not (negation or verb.traits & {"recipient", "state", "weather"} or verb.case == "dat")
@@ -235,7 +284,7 @@ def _place(chooser: Chooser, verb: Verb, tense: str, subject: Phrase) -> Adverb 
     if "motion" in verb.traits:
         if subject.noun and subject.noun.kind == "animal":
             return lex.HOME
-        directions = lex.RIDES if verb.infinitive == "fahren" else lex.WALKS
+        directions = lex.DIRECTIONS.get(verb.infinitive, lex.WALKS)
         options = (None, lex.HOME, *directions) if verb.infinitive == "kommen" else (lex.HOME, *directions)
         return chooser.choose(options, (3.0,) * (len(options) - len(directions)) + (1.0,) * len(directions))
     if "needs-place" in verb.traits:
@@ -261,14 +310,16 @@ def _described_subject(
         return subject, chooser.choose(adjectives_for(noun.kind, noun))
     kinds = {"self": 7.0, "person": 3, "animal": 2, "weather": 1}
     if not reason_follows:
-        kinds |= {"drink": 2, "food": 2, "text": 1, "thing": 2, "opening": 1, "building": 0.5, "place": 1}
+        kinds |= {"drink": 2, "food": 2, "text": 1, "thing": 2, "opening": 1, "building": 0.5, "place": 2}
+        kinds |= {"clothes": 1.5, "room": 1, "film": 0.5, "body": 0.5}
     kind = chooser.one_of(kinds)
     if kind == "self":
         subject = choose_pronoun(chooser, pronouns_of_people(lex.ASKED if is_question else lex.SUBJECTS, things))
     elif kind == "weather":
         subject = choose_pronoun(chooser, lex.IT)
     else:
-        subject = choose_noun_phrase(chooser, kind, "nom", {"der": 2, "dein" if is_question else "mein": 1}, 0)
+        owned = {"dein": 1.5} if is_question else {"dein": 0.3} | lex.OWN
+        subject = choose_noun_phrase(chooser, kind, "nom", {"der": 3} | owned, 0)
     adjectives = adjectives_for(kind, subject.noun)
     return subject, chooser.choose([each for each in adjectives if "temporary" in each.traits or not reason_follows])
 
@@ -277,8 +328,8 @@ def _located_subject(chooser: Chooser, things: Things, is_question: bool) -> Phr
     kind = chooser.one_of({"living": 2, "thing": 2, "place": 2 if is_question else 0})
     if kind == "living":
         return choose_subject(chooser, None, things, is_question)
-    kinds = "place" if kind == "place" else "thing text"
-    return choose_noun_phrase(chooser, kinds, "nom", {"der": 3} | ({} if kind == "place" else {"mein": 1}), 0)
+    kinds, owned = ("place", {}) if kind == "place" else ("thing text clothes", {"dein": 0.5} | lex.OWN)
+    return choose_noun_phrase(chooser, kinds, "nom", {"der": 3} | owned, 0)
 
 
 def _modals(verb: Verb, first: Clause | None) -> tuple[Modal, ...]:

@@ -15,8 +15,9 @@ from threading import Lock
 
 from ...files import read_table
 from ..corpus import Corpus, Example, Pair
-from ..vocabulary import END, PAD, START, Vocabulary, lower
+from ..vocabulary import END, PAD, START, Vocabulary, lower, strip_punctuation
 from . import lexicon
+from .choosing import Chooser, CoreChooser
 from .grammar import MAX_SOURCE_WORDS, Sentence, generate, parse
 from .idioms import IDIOMS
 
@@ -73,10 +74,10 @@ def sample(split: str, count: int, seed: int = 0) -> tuple[Sentence, ...]:
     return tuple(found.values())
 
 
-def _generated(seed: int) -> Iterator[Sentence]:
+def _generated(seed: int, chooser: type[Chooser] = Chooser) -> Iterator[Sentence]:
     rng = random.Random(seed)
     while True:
-        yield generate(rng)
+        yield generate(rng, chooser)
 
 
 def find(source: str) -> Sentence | None:
@@ -88,10 +89,10 @@ def find(source: str) -> Sentence | None:
 class _Drawn:
     """The sentences of seed 0, as far as they were needed: each is drawn once, for training or for a held-out set."""
 
-    def __init__(self) -> None:
+    def __init__(self, chooser: type[Chooser]) -> None:
         self.training: list[Pair] = []
         self.held_out: dict[str, dict[str, Sentence]] = {split: {} for split in HELD_OUT}
-        self._sentences, self._lock = _generated(0), Lock()
+        self._sentences, self._lock = _generated(0, chooser), Lock()
         self._repeats: Counter[str] = Counter()
 
     def until(self, enough: Callable[[], bool]) -> None:
@@ -108,40 +109,63 @@ class _Drawn:
 
 
 @cache
-def held_out(split: str) -> tuple[Sentence, ...]:
-    """The held-out set that the model card reports on."""
-    found = _drawn.held_out[split]
-    _drawn.until(lambda: len(found) == HELD_OUT_SIZE)
+def held_out(split: str, drawn: _Drawn | None = None) -> tuple[Sentence, ...]:
+    """The held-out set that the model card reports on, or that of a small corpus."""
+    drawn = drawn or _drawn
+    found = drawn.held_out[split]
+    drawn.until(lambda: len(found) == HELD_OUT_SIZE)
     return tuple(found.values())
 
 
 @cache
 def classroom_corpus(size: int = TRAINING_SIZE) -> Corpus:
-    """The corpus to train on, or its first pairs. All of them take 13 seconds to generate, when first needed."""
+    """The corpus to train on, or a small one of the grammar's most common words, which few pairs can teach.
+
+    All pairs take 25 seconds to generate, when first needed.
+    """
+    drawn = _drawn if size >= TRAINING_SIZE else _core
     return Corpus(
         name="classroom",
         size=size,
         source_length=MAX_SOURCE_WORDS,
-        load=partial(_load, size),
+        load=partial(_load, drawn, size),
         pad_source=False,
         examples=EXAMPLES,
         phrases=tuple(phrase for phrase in sorted(FIXED_PHRASES) if " " in phrase),
         words=_word_list(),
         find=find,
-        held_out={split: partial(held_out, split) for split in HELD_OUT},
+        held_out={split: partial(held_out, split, drawn) for split in HELD_OUT},
         about_held_out=ABOUT_HELD_OUT,
     )
 
 
-_drawn = _Drawn()
+_drawn, _core = _Drawn(Chooser), _Drawn(CoreChooser)
 
 
-def _load(size: int) -> tuple[tuple[Pair, ...], Vocabulary, Vocabulary]:
-    _drawn.until(lambda: len(_drawn.training) >= size)
-    pairs = tuple(_drawn.training[:size])
+def _load(drawn: _Drawn, size: int) -> tuple[tuple[Pair, ...], Vocabulary, Vocabulary]:
+    drawn.until(lambda: len(drawn.training) >= size)
+    pairs = (*(_pairs_of_examples() if drawn is _core else ()), *drawn.training)[:size]
     german = sorted({word for source, _ in pairs for word in source.split()})
     english = sorted({word for _, target in pairs for word in target.split()})
     return pairs, Vocabulary((PAD, *german), folds=True), Vocabulary((PAD, START, END, *english), folds=True)
+
+
+@cache
+def _pairs_of_examples() -> tuple[Pair, ...]:
+    """Training pairs with every word of the examples: the examples themselves, and others for those that are held out.
+
+    A visitor watches an example while a small model learns.
+    """
+    sources = [" ".join(map(strip_punctuation, lower(each.sentence).split())) for each in EXAMPLES]
+    wanted, found = {word for source in sources for word in source.split()}, []
+    for sentence in itertools.chain(filter(None, map(find, sources)), _generated(0)):
+        words = {*sentence.source.split()}
+        if wanted & words and split_of(sentence) == "":
+            found.append((sentence.source, sentence.target))
+            wanted -= words
+        if not wanted:
+            break
+    return tuple(found)
 
 
 def _word_list() -> dict[str, tuple[tuple[str, str], ...]]:
@@ -156,14 +180,16 @@ def _word_list() -> dict[str, tuple[tuple[str, str], ...]]:
         + tuple((v.infinitive, v.base) for v in lexicon.CLAUSE_VERBS),
         "modals": tuple((m.spellings()[0], m.english.split("/")[0]) for m in lexicon.MODALS),
         "adjectives": tuple((a.base, a.english) for a in lexicon.ADJECTIVES),
-        "adverbs": tuple((each.german, each.english) for each in lexicon.ADVERBIALS if each is not lexicon.GLADLY),
+        "adverbs": tuple(
+            dict.fromkeys((each.german, each.english) for each in lexicon.ADVERBIALS if each is not lexicon.GLADLY)
+        ),
         "others": (
             *((german, english) for german, english, _ in (*lexicon.SUBJECTS, *lexicon.IT)),
             *((german, english) for case in ("acc", "dat") for german, english, _ in lexicon.OBJECTS[case]),
             ("der, die, das", "the"),
             ("ein, eine", "a"),
-            ("mein, meine", "my"),
-            ("dein, deine", "your"),
+            ("dieser, diese, dieses", "this, these"),
+            *((f"{own}, {own}e", english) for own, english in lexicon.POSSESSIVES.items()),
             ("kein, keine", "not a, not any"),
             ("nicht", "not"),
             ("gern", "like to"),

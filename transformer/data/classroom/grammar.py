@@ -6,6 +6,7 @@ also when a visitor typed it. Knows nothing of tensors or vocabularies.
 """
 
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ from .lexicon import Adverb
 from .phrases import words_of_adverb
 
 MAX_SOURCE_WORDS = 12  # a longer sentence's attention map would not fit the screen
-MAX_STEPS = 5000  # of one parse, about 20 ms; a sentence needs about 400, and none of 10,000 sampled reached the limit
+MAX_STEPS = 10_000  # of one parse, about 40 ms; a sentence needs about 500, and none of 10,000 sampled reached it
 
 _GREETINGS = [(each, each.german.split()) for each in GREETINGS]
 
@@ -39,11 +40,12 @@ class Sentence(AlignedPair):
     pairs: frozenset[tuple[str, str]]
 
 
-def generate(rng: random.Random) -> Sentence:
+def generate(rng: random.Random, chooser: type[Chooser] = Chooser) -> Sentence:
     """A random sentence of the grammar."""
     while True:
-        sentence = _sentence(Chooser(rng))
-        if len(sentence.source.split()) <= MAX_SOURCE_WORDS:
+        sentence = _sentence(chooser(rng))
+        words = sentence.source.split()
+        if len(words) <= MAX_SOURCE_WORDS and words.count("und") < 2:
             return sentence
 
 
@@ -76,9 +78,12 @@ def parses(source: str) -> Iterator[Sentence]:
 
 
 def _sentence(chooser: Chooser) -> Sentence:
-    link: Adverb | None = chooser.choose((None, lex.BECAUSE, lex.THAT), (8, 1, 1))
+    link: Adverb | None = chooser.choose((None, *lex.LINKS), (10, 1, 1, 0.6, 0.3))
+    if not link and chooser.maybe(0.04):  # "und" joins nouns too, so the parser cannot tell from the word alone
+        link = lex.AND
+        chooser.split_at(link.german)
     conjunction, conjunction_en = words_of_adverb(chooser, link)
-    kind = "statement" if link else chooser.one_of({"idiom": 3, "question": 4, "statement": 8})
+    kind = "statement" if link else chooser.one_of({"idiom": 9, "question": 4, "statement": 8})
     chooser.begin(0)
     greeting: list[GermanWord] = []
     greeting_en: list[EnglishWord] = []
@@ -86,8 +91,8 @@ def _sentence(chooser: Chooser) -> Sentence:
         greets = kind != "idiom" or chooser.maybe(0.5)  # some phrases are greetings themselves
         # "Guten Abend" does not greet in "Ich schreibe am Abend meinen guten Brief".
         possible = [each for each, words in _GREETINGS if chooser.may_begin(words)]
-        share = 0.08 / len(GREETINGS)
-        chosen = chooser.choose((None, *possible), (0.92, *[share] * len(possible))) if greets else None
+        share = 0.12 / len(GREETINGS)
+        chosen = chooser.choose((None, *possible), (0.88, *[share] * len(possible))) if greets else None
         if chosen:
             greeting, greeting_en, _ = words_of_idiom(chooser, chosen)
     if kind == "idiom":
@@ -95,12 +100,12 @@ def _sentence(chooser: Chooser) -> Sentence:
     elif link is lex.THAT:
         first = choose_matrix_clause(chooser)
     else:
-        first = choose_clause(chooser, link, is_question=kind == "question")
+        first = choose_clause(chooser, link if link is lex.BECAUSE else None, is_question=kind == "question")
     chooser.end([*greeting, *first.de])
     clauses, de, en = [first], first.de, first.en
     if link:
         chooser.begin(1)
-        second = choose_clause(chooser, link, first)
+        second = choose_clause(chooser, link, first) if link in (lex.BECAUSE, lex.THAT) else choose_clause(chooser)
         chooser.end(second.de)
         clauses, de, en = [first, second], [*de, *conjunction, *second.de], [*en, *conjunction_en, *second.en]
     if kind != "idiom":
@@ -138,5 +143,6 @@ def _with_marks(spelling: str, greeting: int, mark: str) -> str:
     words = spelling.split()
     if greeting:
         words[greeting - 1] += ","
-    text = " ".join(words).replace(" weil ", ", weil ").replace(" dass ", ", dass ").replace(" bitte", ", bitte")
+    text = re.sub(rf" ({'|'.join(each.german for each in lex.LINKS)}) ", r", \1 ", " ".join(words))
+    text = re.sub("(?<!,)(?<!Wie) bitte$", ", bitte", text)
     return text[0].upper() + text[1:] + ("" if mark == "." else mark)

@@ -54,7 +54,8 @@ IDIOMS = (
 )
 IDIOM_WEIGHTS = [each.weight for each in IDIOMS]
 Slot = Callable[[Chooser], Phrase]
-SUBJECT_SLOTS = ("SUBJECT", "SELF", "NAMED", "ASKED", "WARE", "DISH", "THING")  # a verb takes their person
+_THINGS = ("WARE", "DISH", "THING", "BODY", "LIKED", "GARMENT", "WHICHNOM", "BEING", "YOURBODY", "ITEM")
+SUBJECT_SLOTS = ("SUBJECT", "SELF", "NAMED", "ASKED", *_THINGS)  # a verb takes their person
 
 
 def choose_everyday_phrase(chooser: Chooser) -> Clause:
@@ -124,7 +125,6 @@ def _second_words(adverbs: Sequence[Adverb]) -> Slot:
     return _one_of([Adverb(each.german.split()[1], each.english.split()[1]) for each in adverbs])
 
 
-_JOBS = {"Lehrer": "teacher", "Lehrerin": "teacher", "Student": "student", "Ärztin": "doctor", "Arzt": "doctor"}
 SLOTS: Mapping[str, Slot] = (
     {row["slot"]: _of_row(row) for row in read_table(TABLES / "slots.tsv")}
     | {
@@ -134,9 +134,9 @@ SLOTS: Mapping[str, Slot] = (
         "NAMED": lambda chooser: choose_pronoun(chooser, lex.ASKED[:4]),  # likewise
         "NAME": choose_name,
         "CLOCK": _second_words(lex.HOURS),
+        "CLOCK2": _second_words(lex.HOURS),
         "DAY": _second_words(lex.WEEKDAYS),
+        "DAY2": _second_words(lex.WEEKDAYS),
         "WHEN": _one_of((lex.TODAY, lex.NOW)),
-        "JOB": _one_of([Adverb(*each) for each in _JOBS.items()]),
-        "VEHICLE": _one_of([lex.aligned("der Zug", "the=der train=Zug"), lex.aligned("der Bus", "the=der bus=Bus")]),
     }
 )

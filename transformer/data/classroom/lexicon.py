@@ -63,13 +63,22 @@ class Noun(Lexeme):
     def spellings(self) -> tuple[str, ...]:
         return (self.singular, self.plural) if self.plural else (self.singular,)
 
+    @property
+    def dative_plural(self) -> str:
+        return self.plural + ("" if self.plural[-1:] in ("", "n", "s") else "n")
+
+    @cached_property
+    def forms(self) -> frozenset[str]:
+        return frozenset(lower(word) for word in (*self.spellings(), self.dative_plural) if word)
+
 
 @dataclass(frozen=True)
 class Adjective(Lexeme):
     base: str
     english: str
     kinds: str  # of nouns that it can describe; "self" for a pronoun
-    traits: frozenset[Literal["temporary"]]  # a state that passes: it goes with "heute" and "jetzt"
+    # "temporary": a state that passes, which goes with "heute" and "jetzt"; "predicative": never before its noun
+    traits: frozenset[Literal["temporary", "predicative"]]
 
     def spellings(self) -> tuple[str, ...]:
         return (self.base, *(self.stem + ending for ending in ("e", "en", "er", "es")))
@@ -82,6 +91,7 @@ class Adjective(Lexeme):
 VerbTrait = Literal[
     "animals",  # do it too
     "before-dass",  # what a dass-clause follows
+    "for-somebody",  # one also does it for another
     "motion",  # goes home instead of happening somewhere, or elsewhere
     "needs-place",  # always says where
     "no-place",  # does not happen somewhere
@@ -128,7 +138,7 @@ class Verb(Lexeme):
     @property
     def progressive(self) -> str:
         first, *others = self.base.split()
-        stem = first + first[-1] if first in ("get", "swim") else first.removesuffix("e")
+        stem = first + first[-1] if first in ("get", "swim", "run", "sit") else first.removesuffix("e")
         return " ".join([stem + "ing", *others])
 
     def present(self, person: int) -> str:
@@ -160,8 +170,9 @@ class Adverb(Lexeme):
     english: str
     links: tuple[tuple[int, ...], ...] = ((0,),)  # for each English word the German words (from 0) that it translates
     group: str = ""
-    weight: int = 1  # how often it is chosen, beside others
-    traits: frozenset[Literal["first", "habit", "before-verb"]] = frozenset()
+    weight: float = 1  # how often it is chosen, beside others
+    # "opens": it begins the English clause, wherever it stands in German
+    traits: frozenset[Literal["first", "habit", "before-verb", "after-object", "opens"]] = frozenset()
 
     def may_occur_in(self, words: frozenset[str]) -> bool:
         return self.forms <= words
@@ -186,33 +197,39 @@ ADJECTIVES = tuple(Adjective(**row) for row in _rows("adjectives"))
 VERBS = tuple(each for each in _VERBS if "before-dass" not in each.traits)
 CLAUSE_VERBS = tuple(each for each in _VERBS if "before-dass" in each.traits)
 *MODALS, WISH_MODAL = (Modal(**row) for row in _rows("modals"))  # a wish has an object and no infinitive
-_, SHOULD, WILL, _, MUST, _ = MODALS
+_, _, SHOULD, WILL, _, MUST, _ = MODALS
 
 LIVING = ("person", "animal")
 WITHOUT_ARTICLE = {"language", "game", "music", "need"}  # kinds of nouns
 AUXILIARIES = {"haben": "habe hat haben hast", "sein": "bin ist sind bist"}
 
-ADVERBIALS = tuple(aligned(**row | {"weight": int(row["weight"])}) for row in _rows("adverbials"))
+ADVERBIALS = tuple(aligned(**row | {"weight": float(row["weight"])}) for row in _rows("adverbials"))
 
 
 def _adverbs(*german: str) -> tuple[Adverb, ...]:
     return tuple(next(each for each in ADVERBIALS if each.german == words) for words in german)
 
 
-def _group(name: str) -> tuple[Adverb, ...]:
+def group(name: str) -> tuple[Adverb, ...]:
     return tuple(each for each in ADVERBIALS if each.group == name)
 
 
-TODAY, NOW, TOMORROW, YESTERDAY = _adverbs("heute", "jetzt", "morgen", "gestern")
-ALREADY, OFTEN, ALWAYS, SOMETIMES = _adverbs("schon", "oft", "immer", "manchmal")
-MORNING, EVENING, LATER, HOME = _adverbs("am Morgen", "am Abend", "später", "nach Hause")
-GLADLY, VERY, BECAUSE, THAT = _adverbs("gern", "sehr", "weil", "dass")  # gern: "likes to drink"
+TODAY, NOW, ALREADY, EVENING = _adverbs("heute", "jetzt", "schon", "am Abend")
+HOME, ALSO, *LATER = _adverbs("nach Hause", "auch", "morgen", "später")
+GLADLY, VERY, TOO, BECAUSE, THAT = _adverbs("gern", "sehr", "zu", "weil", "dass")  # gern: "likes to drink"
+WITH, FOR, AND, BUT, FOR_THAT_REASON = _adverbs("mit", "für", "und", "aber", "denn")
+ONLY, STILL = _adverbs("nur", "noch")
+LINKS = BECAUSE, THAT, BUT, FOR_THAT_REASON  # the latter two join main clauses
 QUESTION_WORDS = WHERE, WHEN, WHY, WHAT, WHO, WHERE_TO = _adverbs("wo", "wann", "warum", "was", "wer", "wohin")
-WEEKDAYS, HOURS, AGES, NAMES = _group("weekday"), _group("hour"), _group("age"), _group("name")
-CITIES, COUNTRIES, PLACES = _group("city"), _group("country"), _group("place")
-ON_THINGS = _group("on-thing")  # where things lie
-WALKS = (*_group("walk"), *_group("walk-or-ride"))
-RIDES = (*_group("ride"), *_group("walk-or-ride"))
+WEEKDAYS, HOURS, AGES, NAMES = map(group, ("weekday", "hour", "age", "name"))
+HOURS_IN_SHORT = group("hour-short")
+HABITS, MANNERS, PASTS, COMMENTS, AGAIN = map(group, ("habit", "how", "past", "comment", "again"))
+BEFORE = (*PASTS, *WEEKDAYS, *HOURS, *_adverbs("am Morgen", "am Abend", "am Nachmittag", "am Wochenende"))
+CITIES, COUNTRIES, PLACES = group("city"), group("country"), group("place")
+ON_THINGS = group("on-thing")  # where things lie
+WALKS = (*group("walk"), *group("walk-or-ride"))
+RIDES = (*group("ride"), *group("walk-or-ride"))
+DIRECTIONS = {"fahren": RIDES, "fliegen": group("ride"), "reisen": group("ride")}  # of others WALKS
 NICHT, KEIN = Negation("nicht"), Negation("kein keine keinen")
 
 Pronoun = tuple[str, str, int]  # German, English and person
@@ -239,11 +256,15 @@ MASCULINE = ("er", "ihn", "ihm")  # singular pronouns of men
 def unsuitable_determiners(noun: Noun) -> tuple[str, ...]:
     """Determiners that the noun cannot have, or that change its meaning: "mein Mann" is a husband."""
     if noun.english in ("husband", "wife"):
-        return ("der", "ein", "kein", "", *NUMBERS)
+        return ("der", "dies", "ein", "kein", "", *NUMBERS)
     if noun.kind in WITHOUT_ARTICLE:
-        return ("der", "ein", "mein", "dein", *NUMBERS)
+        return ("ein", *DEFINITE, *NUMBERS)
     if noun.singular in ("Mann", "Frau", "Mädchen"):
-        return ("mein", "dein")
+        return tuple(POSSESSIVES)
+    if noun.gender == "pl":
+        return ("ein", "", *NUMBERS)
+    if noun.kind == "place":
+        return ("", *NUMBERS)
     if noun.plural:
         return ("",) if noun.plural == noun.singular and "mass" not in noun.traits else ()  # one or several?
     return ("ein", *NUMBERS) if "mass" in noun.traits else ("ein", "", *NUMBERS)
@@ -260,13 +281,17 @@ def _declension(word: str) -> dict[Case, dict[Gender, str]]:
     return {row["case"]: {gender: row[gender] for gender in get_args(Gender)} for row in rows}
 
 
-THE, A = _declension("der"), _declension("ein")  # A: the endings of ein, mein, dein and kein
+THE, A = _declension("der"), _declension("ein")  # A: the endings of ein, mein, unser and kein
+THIS = _declension("dies")  # and of welch
 _AFTER_THE, _AFTER_A = _declension("adjective after der"), _declension("adjective after ein")
 _ALONE = _declension("adjective alone")
-NUMBERS = {"zwei": "two", "drei": "three", "vier": "four", "fünf": "five", "sechs": "six", "zehn": "ten"}
+NUMBERS = {each.german: each.english for each in AGES[:11]}  # from two to twelve
+POSSESSIVES = {"mein": "my", "dein": "your", "sein": "his", "ihr": "her", "unser": "our"}  # ihr: not their, nor Ihr
+OWN = {"mein": 1.0, "unser": 0.4, "sein": 0.4, "ihr": 0.4}  # how often a statement says them
+DEFINITE = ("der", "dies", *POSSESSIVES)
 
 
 def adjective_ending(determiner: str, case: Case, gender: Gender) -> str:
-    """The ending after der, after ein, mein, dein or kein, after a number, or with nothing before the adjective."""
-    after = {"": _ALONE, "der": _AFTER_THE} | dict.fromkeys(NUMBERS, _ALONE)
+    """The ending after der, after ein, mein or kein, after a number, or with nothing before the adjective."""
+    after = {"": _ALONE} | dict.fromkeys(("der", "dies", "welch"), _AFTER_THE) | dict.fromkeys(NUMBERS, _ALONE)
     return after.get(determiner, _AFTER_A)[case][gender]

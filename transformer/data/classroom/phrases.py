@@ -1,7 +1,7 @@
 """Noun phrases, pronouns, names and adverbials in both languages: subjects and objects."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from . import lexicon as lex
@@ -36,37 +36,45 @@ def choose_noun_phrase(
     case: Case,
     determiners: Mapping[str, float],
     adjective_probability: float,
-    excluded: Noun | None = None,
+    excluded: Sequence[Noun | None] = (),
     is_one: bool = False,
 ) -> Phrase:
     """A determiner (a number is plural, ein is singular), perhaps an adjective, and a noun."""
-    nouns = [each for each in _nouns_with(kinds, tuple(determiners)) if each is not excluded]
+    nouns = [each for each in _nouns_with(kinds, tuple(determiners)) if each not in excluded]
+    nouns = [each for each in nouns if not (is_one and each.gender == "pl")]
     noun: Noun = chooser.choose(nouns, [5 if each.kind == "need" else 1 for each in nouns])
     unsuitable, is_mass = lex.unsuitable_determiners(noun), "mass" in noun.traits
-    determiner = chooser.one_of({k: v for k, v in determiners.items() if k not in unsuitable})
-    may_be_plural = noun.plural and determiner not in ("", "ein") and case != "dat" and not is_one
-    plural = determiner in lex.NUMBERS or (not determiner and not is_mass) or (may_be_plural and chooser.maybe(0.3))
+    determiner = chooser.determiner({k: v for k, v in determiners.items() if k not in unsuitable})
+    is_plural = noun.gender == "pl" or determiner in lex.NUMBERS or (not determiner and not is_mass)
+    may_be_plural = noun.plural and determiner not in ("", "ein") and not is_one
+    # Hardly anybody gives something to several animals.
+    may_be_plural = may_be_plural and not (case == "dat" and noun.kind == "animal")
+    plural = is_plural or (may_be_plural and chooser.maybe(0.3))
     gender: Gender = "pl" if plural else noun.gender
     # Before any further choice, so that parsing fails early.
-    words = [
-        (chooser.word(noun.plural), noun.english_plural) if plural else (chooser.word(noun.singular), noun.english)
-    ]
+    german = (noun.dative_plural if case == "dat" else noun.plural) if plural else noun.singular
+    words = [(chooser.word(german), noun.english_plural if plural else noun.english)]
     article = chooser.word(_determiner(determiner, case, gender)) if determiner else None
     adjective: Adjective | None = None
-    adjectives = adjectives_for(noun.kind, noun)
+    adjectives = [each for each in adjectives_for(noun.kind, noun) if "predicative" not in each.traits]
     if adjectives and chooser.maybe(adjective_probability):
         adjective = chooser.choose(adjectives)
         german = adjective.stem + lex.adjective_ending(determiner, case, gender)
         words.insert(0, (chooser.word(german), adjective.english))
     if article:
-        words.insert(0, (article, _english_determiner(determiner, plural or is_mass, words[0][1])))
+        english = _english_determiner(determiner, plural or is_mass, words[0][1])
+        if determiner == "dies" and plural:
+            english = "these"
+        elif determiner == "kein" and noun.kind in lex.WITHOUT_ARTICLE:
+            english = ""  # "does not speak German"
+        words.insert(0, (article, english))
     de = [word for word, _ in words]
     chooser.together(de)
     return Phrase(
         de,
         [EnglishWord(each, (word,)) for word, english in words for each in english.split()],
         WIR if plural else ER,
-        can_be_fronted=determiner in ("der", "mein", "dein"),
+        can_be_fronted=determiner in lex.DEFINITE,
         case_is_clear=gender == "m" or case == "dat",
         gender=gender,
         noun=noun,
@@ -96,15 +104,16 @@ def adjectives_for(kind: str, noun: Noun | None = None) -> list[Adjective]:
 def _determiner(determiner: str, case: Case, gender: Gender) -> str:
     if determiner == "der":
         return lex.THE[case][gender]
+    if determiner in ("dies", "welch"):
+        return determiner + lex.THIS[case][gender]
     return determiner if determiner in lex.NUMBERS else determiner + lex.A[case][gender]
 
 
 def _english_determiner(determiner: str, is_mass: bool, following: str) -> str:
     """English has no article after "not" before a plural or a mass noun."""
     a = "an" if following[0] in "aeiou" else "a"
-    return {"der": "the", "mein": "my", "dein": "your", "ein": a, "kein": "any" if is_mass else a, **lex.NUMBERS}[
-        determiner
-    ]
+    others = {"der": "the", "ein": a, "kein": "any" if is_mass else a, "welch": "which", "dies": "this"}
+    return (others | lex.POSSESSIVES | lex.NUMBERS)[determiner]
 
 
 PRONOUN_WEIGHTS = {ICH: 2, DU: 1.5, ER: 1, WIR: 1}
@@ -118,8 +127,8 @@ def choose_pronoun(chooser: Chooser, pronouns: Sequence[tuple[str, str, int]]) -
     return Phrase([word], [EnglishWord(english, (word,))], person, False, case_is_clear=is_clear, gender=gender)
 
 
-def choose_name(chooser: Chooser) -> Phrase:
-    de, en = words_of_adverb(chooser, chooser.choose(lex.NAMES))
+def choose_name(chooser: Chooser, excluded: str = "") -> Phrase:
+    de, en = words_of_adverb(chooser, chooser.choose([each for each in lex.NAMES if each.german != excluded]))
     return Phrase(de, en, ER, can_be_fronted=False, case_is_clear=False)
 
 
@@ -142,17 +151,29 @@ def choose_subject(chooser: Chooser, verb: Verb | None, things: Things, is_quest
     """A pronoun, a name or a noun phrase; without a verb a person's."""
     if verb and "weather" in verb.traits:
         return choose_pronoun(chooser, lex.IT)
-    kind = chooser.one_of({"pronoun": 6, "noun": 4, "name": 1})
+    kind = chooser.one_of({"pronoun": 6, "noun": 4, "name": 1, "two": 0 if is_question else 0.4})
     if kind == "pronoun":
         return choose_pronoun(chooser, pronouns_of_people(lex.ASKED if is_question else lex.SUBJECTS, things))
     if kind == "name":
         return choose_name(chooser)
+    if kind == "two":
+        return _two(chooser)
     kinds = "person animal" if verb and "animals" in verb.traits else "person"
-    determiners = {"der": 2, "dein": 1} if is_question else {"der": 2, "mein": 1, "ein": 1}
-    return choose_noun_phrase(chooser, kinds, "nom", determiners, 0.25)
+    determiners = {"der": 2.5, "dein": 1.5} if is_question else {"der": 2, "dies": 0.3, "ein": 1, "dein": 0.3} | lex.OWN
+    return choose_noun_phrase(chooser, kinds, "nom", determiners, 0.2)
 
 
-_INDEFINITE: dict[str, float] = {"ein": 3, "": 1.5} | dict.fromkeys(lex.NUMBERS, 0.3)
+def _two(chooser: Chooser) -> Phrase:
+    """ "Anna and I", "my brother and Anna" """
+    link, link_en = words_of_adverb(chooser, lex.AND)
+    is_name = chooser.maybe(0.5)
+    one = choose_name(chooser) if is_name else choose_noun_phrase(chooser, "person", "nom", lex.OWN, 0, is_one=True)
+    is_me = chooser.maybe(0.5)
+    other = choose_pronoun(chooser, lex.SUBJECTS[:1]) if is_me else choose_name(chooser, one.de[0].spelling)
+    return replace(one, de=[*one.de, *link, *other.de], en=[*one.en, *link_en, *other.en], person=WIR, gender="pl")
+
+
+_INDEFINITE: dict[str, float] = {"ein": 3, "": 1.5} | dict.fromkeys(lex.NUMBERS, 0.17)
 
 
 def choose_objects(
@@ -177,20 +198,48 @@ def choose_objects(
             found.append(choose_pronoun(chooser, pronouns))
             continue
         if case == "dat":
-            determiners = {"der": 1, "mein": 1} if negation else {"der": 1, "mein": 1, "ein": 1}
+            determiners = {"der": 1.5} | lex.OWN | ({} if negation else {"ein": 1})
         elif is_denied:
             determiners = {"kein": 1}
         elif is_liked:
             determiners = {"": 1}
         elif "only-present" in verb.traits:
-            determiners = {"der": 2, "mein": 1} | ({} if negation else {"": 3})
+            determiners = {"der": 2} | lex.OWN | ({} if negation else {"": 3})
         else:
-            determiners = {"der": 2, "mein": 1} | ({} if negation else _INDEFINITE)
+            determiners = {"der": 2, "dies": 0.3, "dein": 0.2} | lex.OWN | ({} if negation else _INDEFINITE)
         adjective_probability = 0.2 if case == "dat" else 0.5
         found.append(
-            choose_noun_phrase(chooser, kinds, case, determiners, adjective_probability, excluded=subject.noun)
+            choose_noun_phrase(chooser, kinds, case, determiners, adjective_probability, excluded=[subject.noun])
         )
+        noun = found[-1].noun
+        has_others = noun and len(_nouns(noun.kind)) > 1 and not negation and case == "acc"
+        link = chooser.choose((None, lex.AND), (0.94, 0.06)) if has_others else None
+        if link:
+            found.append(_another(chooser, link, found[-1], subject))
     return found
+
+
+def _another(chooser: Chooser, conjunction: Adverb, first: Phrase, subject: Phrase) -> Phrase:
+    """ "and cheese": of the same kind of determiner as the first object, beside which German puts it."""
+    assert first.noun
+    link, link_en = words_of_adverb(chooser, conjunction)
+    determiners = {"der": 2} | lex.OWN if first.can_be_fronted else {"ein": 1.5, "": 3, "zwei": 0.1, "drei": 0.1}
+    kinds = "person animal" if first.noun.kind in lex.LIVING else first.noun.kind
+    other = choose_noun_phrase(chooser, kinds, "acc", determiners, 0.1, excluded=[first.noun, subject.noun])
+    return replace(other, de=[*link, *other.de], en=[*link_en, *other.en])
+
+
+def choose_companion(chooser: Chooser, preposition: Adverb, subject: Phrase, things: Things) -> Phrase:
+    """ "with my brother", "for you" """
+    link, link_en = words_of_adverb(chooser, preposition)
+    case: Case = "dat" if preposition is lex.WITH else "acc"
+    people = pronouns_of_people(lex.OBJECTS[case], things)
+    people = [each for each in people if lex.can_be_object_of(subject.person, each[2])]
+    if people and chooser.maybe(0.3):
+        other = choose_pronoun(chooser, people)
+    else:
+        other = choose_noun_phrase(chooser, "person", case, {"der": 1} | lex.OWN, 0, excluded=[subject.noun])
+    return replace(other, de=[*link, *other.de], en=[*link_en, *other.en])
 
 
 def takes_things(verb: Verb) -> bool:

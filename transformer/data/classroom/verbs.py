@@ -32,6 +32,7 @@ class Parts:
     gladly: list[GermanWord] = field(default_factory=list)
     where: Adverbial = ([], [])
     very: Adverbial = ([], [])
+    companion: Phrase | None = None
 
     @property
     def is_inverted(self) -> bool:
@@ -72,7 +73,7 @@ def choose_german_verbs(chooser: Chooser, parts: Parts) -> None:
 def english_verbs(parts: Parts) -> list[EnglishWord]:
     """The verbs, with their "not" and what follows "is"."""
     if parts.verb is lex.COPULA:
-        described = [*parts.very[1], EnglishWord(parts.predicate.english, parts.end)] if parts.predicate else []
+        described = [*parts.very[1], *_words(parts.predicate.english, parts.end)] if parts.predicate else []
         return [EnglishWord(_be(parts), (parts.finite,)), *_not(parts), *described]
     if parts.modal:
         return _modal(parts, parts.modal)
@@ -109,9 +110,9 @@ def _modal(parts: Parts, modal: Modal) -> list[EnglishWord]:
 
 
 def _perfect(parts: Parts) -> list[EnglishWord]:
-    """ "has drunk"; with yesterday "drank", which the German auxiliary is a possible link of."""
+    """ "has drunk"; with a time that has passed "drank", which the German auxiliary is a possible link of."""
     verb, negator, auxiliary = parts.verb, parts.negator, (parts.finite,)
-    if parts.time != lex.YESTERDAY:
+    if parts.time not in lex.BEFORE:
         have = EnglishWord("has" if parts.is_third else "have", auxiliary)
         return [have, *_not(parts), *_words(verb.past_participle, parts.end)]
     if negator:
@@ -122,9 +123,9 @@ def _perfect(parts: Parts) -> list[EnglishWord]:
 
 
 def _present(parts: Parts) -> list[EnglishWord]:
-    """ "is drinking", "drinks", "does not drink"; with tomorrow "will drink"."""
+    """ "is drinking", "drinks", "does not drink"; with tomorrow or later "will drink"."""
     verb, negator, doing = parts.verb, parts.negator, parts.doing
-    if parts.time == lex.TOMORROW:
+    if parts.time in lex.LATER:
         return [EnglishWord("will", (), [*doing, *parts.when[0]]), *_not(parts), *_words(verb.base, doing)]
     is_habit = parts.time is not None and "habit" in parts.time.traits  # without one, the present is this moment
     if "no-progressive" not in verb.traits and not is_habit:

@@ -15,6 +15,7 @@ CAPITALISED = {  # of the classroom's English words, which are all in lower case
     "i",
     *(each.english.split()[-1] for each in (*lexicon.CITIES, *lexicon.COUNTRIES, *lexicon.NAMES, *lexicon.WEEKDAYS)),
     *(each.english for each in lexicon.NOUNS if each.kind == "language"),
+    *(word for each in lexicon.group("titled") for word in each.english.split()),
 }
 
 
