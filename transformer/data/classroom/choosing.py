@@ -95,14 +95,17 @@ class CoreChooser(Chooser):
 class ParsingChooser(Chooser):
     """Follows a path, then takes the first option of every choice; fails at a word that the clause has no more of.
 
+    Args:
+        known: what each attempt at the same sentence leaves for the next: empty before the first.
+
     Attributes:
         branches: the number of options at each choice so far.
         steps: the number of choices and words so far.
     """
 
-    def __init__(self, source: str, path: Sequence[int]) -> None:
+    def __init__(self, source: str, path: Sequence[int], known: dict[Any, Any]) -> None:
         self.clauses = [clause.split() for clause in _LINK.split(source)]
-        self.source, self.path = source, path
+        self.source, self.path, self._known = source, path, known
         self.branches: list[int] = []
         self.steps = 0
         self.clause = source.split()
@@ -135,8 +138,7 @@ class ParsingChooser(Chooser):
             options = [each for each, weight in zip(options, weights, strict=True) if weight]
         possible = options
         if options and isinstance(options[-1], Lexeme):  # all are lexemes, apart from None for "left out"
-            left = frozenset(self.left)
-            possible = [each for each in options if each is not None and each.may_occur_in(left)]
+            possible = self._possible(options)
         if not possible and None in options:  # an optional word is left out only where the sentence lacks it
             possible = [None]
         if not possible:
@@ -149,6 +151,15 @@ class ParsingChooser(Chooser):
         """One that a word begins with: tried with every noun, the others would take most of the steps."""
         begins = tuple({word[:i] for word in self.left for i in range(7)})
         return self.one_of({each: weight for each, weight in weights.items() if each.replace("der", "d") in begins})
+
+    def _possible(self, options: Sequence[Any]) -> list[Any]:
+        """Those that the words left may hold. The known ones keep their options, so that no others have their id."""
+        left = frozenset(self.left)
+        key = (id(options), left)
+        if key not in self._known:
+            found = [each for each in options if each is not None and each.may_occur_in(left)]
+            self._known[key] = (options, found)
+        return self._known[key][1]
 
     def word(self, spelling: str) -> GermanWord:
         self.steps += 1

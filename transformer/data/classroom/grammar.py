@@ -9,6 +9,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from ..alignment import AlignedPair, GoldAlignment
 from ..vocabulary import lower
@@ -59,9 +60,9 @@ def parses(source: str) -> Iterator[Sentence]:
     if len(source.split()) > MAX_SOURCE_WORDS:
         return
     path: list[int] = []  # the option taken at each choice: depth-first search
-    steps = 0
+    steps, known = 0, dict[Any, Any]()
     while steps < MAX_STEPS:
-        chooser = ParsingChooser(source, path)
+        chooser = ParsingChooser(source, path, known)
         try:
             sentence = _sentence(chooser)
             if sentence.source == source:
