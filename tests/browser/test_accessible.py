@@ -151,7 +151,7 @@ PLACES: list[Place] = [
         )
     ),
     ("attention, gold", {"kind": "cross", "drawing": "heatmap", "gold": True}, "#attention .heatmap", nothing),
-    ("attention, contributions", {"gold": False, "measure": "contribution"}, "#attention .map > .hint", nothing),
+    ("attention, contributions", {"gold": False, "measure": "contribution"}, "#attention .map .hint:visible", nothing),
     ("inside", {"tab": "inside", "kind": "encoder"}, "#shapes table", nothing),
     ("inside, arithmetic", {"kind": "cross"}, "#stage-qkv .cell", explain_score),
     ("what if", {"tab": "break", "part": "whatif"}, "[data-map=modified] .heatmap", unfold),

@@ -16,7 +16,7 @@ from transformer.storage.portable import PortableModel, save_portable
 from ..networks import network
 from .conftest import FRAMES, Visit, in_menu, visiting
 from .test_accessible import BY_TAB, IN_THE_DARK, PLACES, reveal, walk
-from .test_lesson import STOPS
+from .test_lesson import LINKS, STOPS
 
 # Each says which of them ran. They are one word each, as a model's words are.
 MARKUP = [
@@ -35,7 +35,9 @@ TEXT = f"<script>alert(9)</script> {' '.join(MARKUP)} [x](javascript:alert(10)) 
 # A stop may have nothing to guess in such a model.
 DEEP = BY_TAB | IN_THE_DARK | {"what if, changed", "spot the bug"}  # every tab and what opens in it
 WALK = [place for place in PLACES if place[0] in DEEP and not place[0].startswith("lesson")]
-WALK += [(stop, {"tab": "lesson", "stop": i}, "#lesson .lesson-figure", reveal) for i, stop in enumerate(STOPS)]
+WALK += [
+    (stop, {"tab": "lesson", "stop": i}, "#lesson .lesson-figure", reveal) for i, stop in zip(LINKS, STOPS, strict=True)
+]
 RAN = """() => [
     ...document.querySelectorAll("[onerror], [onload], [onmouseover], [onfocus], [srcdoc], [href^='javascript:'], img[src=x]"),
 ].map((each) => each.outerHTML.slice(0, 200))"""  # noqa: E501

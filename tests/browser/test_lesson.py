@@ -14,6 +14,7 @@ STOPS = (
     "tokens", "embeddings", "positions", "qkv", "scores", "softmax", "heads",
     "residual", "ffn", "stack", "masked", "cross", "logits", "knows", "explains", "loop",
 )  # fmt: skip
+LINKS = (*range(13), 17, 18, 13)  # how a link names each, from 0
 ENDS = ("recap", "since")  # ask nothing, and follow the others; a link counts them after "align"
 ALL = len(STOPS + ENDS)
 HIDE = {"logits", "loop"}  # they show the answer

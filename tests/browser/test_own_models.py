@@ -15,7 +15,7 @@ from transformer.live.stream import live
 
 from .catalogue import EN, matching, t
 from .conftest import Visit, follow, in_menu, move, until
-from .test_lesson import ALL, HIDE, STOPS
+from .test_lesson import ALL, HIDE, LINKS, STOPS
 
 PAIRS = [
     ["Yo bebo agua.", "I drink water."],
@@ -79,9 +79,9 @@ def texts(visit: Visit) -> dict[str, str]:
     expect(page.locator("#inside .say")).to_contain_text(t("inside.kind.encoder"))
     visit.draw_stages()
     said["inside"] = page.locator("#panel-inside").inner_text() + formulas(visit, "#inside")
-    for n, name in enumerate(STOPS):
-        move(page, {"tab": "lesson", "stop": n})
-        expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", n=n + 1, of=ALL))
+    for n, (name, link) in enumerate(zip(STOPS, LINKS, strict=True), 1):
+        move(page, {"tab": "lesson", "stop": link})
+        expect(page.locator("#stop-title")).to_have_text(matching("lesson.title", n=n, of=ALL))
         page.locator("#lesson .lesson-figure").locator("svg, ol, table").first.wait_for()
         choices = page.locator("#lesson .choice").count()
         assert page.locator("#lesson .veil").is_visible() == (name in HIDE and choices > 0)

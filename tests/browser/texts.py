@@ -1,6 +1,7 @@
 """Text that is in no catalogue: what a page says beside the texts of its language."""
 
 import json
+import re
 from collections.abc import Iterable
 
 from playwright.sync_api import Page
@@ -71,8 +72,8 @@ def mark_texts(page: Page, language: str = "en") -> None:
     checkpoints = [Translator.load(name, device="cpu").checkpoint for name in available_checkpoints()]
 
     def parts(words: Iterable[str]) -> list[str]:
-        """With those on both sides of an apostrophe, as the page's words are read."""
-        return [part for word in words for part in (word, *word.split("'"))]
+        """With those on both sides of an apostrophe or a hyphen, as the page's words are read."""
+        return [part for word in words for part in (word, *re.split("['-]", word))]
 
     known = {
         "tokens": [part for each in checkpoints for part in parts(each.src_vocab.words)],

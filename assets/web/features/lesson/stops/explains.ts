@@ -9,7 +9,7 @@ const MAX_STEPS = 5; // without a gold alignment, around the one in view: a larg
 
 export const explains: Stop = {
   hides: true,
-  headline: ({ run }) => ["argmax_j a_{tj},  a = w, ∇, −Δp", [MEASURES.length, run.output.length, run.source.length]],
+  headline: ({ run }) => ["argmax_j a_j,  a = w, ∇, −Δp", [MEASURES.length, run.output.length, run.source.length]],
   variants: ({ run }) => [!run.reference?.gold && "own"],
   async evidence(view) {
     const { keys, shares } = await fetchShares(view, view.step);
