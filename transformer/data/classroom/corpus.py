@@ -121,7 +121,7 @@ def held_out(split: str, drawn: _Drawn | None = None) -> tuple[Sentence, ...]:
 def classroom_corpus(size: int = TRAINING_SIZE) -> Corpus:
     """The corpus to train on, or a small one of the grammar's most common words, which few pairs can teach.
 
-    All pairs take 25 seconds to generate, when first needed.
+    All pairs take 20 seconds to generate, when first needed.
     """
     drawn = _drawn if size >= TRAINING_SIZE else _core
     return Corpus(

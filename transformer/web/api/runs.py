@@ -32,9 +32,8 @@ class ChangesError(ValueError):
 def run(checkpoint: str, sentence: str, changes: Interventions = NOTHING) -> Translation:
     """Translate, or find the translation of a request before. Raises CheckpointError, SentenceError, ChangesError."""
     model = translator(checkpoint)
-    if is_large(checkpoint):
-        return _large_runs.get((checkpoint, sentence, changes), lambda: _translate(model, sentence, changes))
-    return _small_runs.get((checkpoint, sentence, changes), lambda: _translate_together(model, sentence, changes))
+    runs, compute = (_large_runs, _translate) if is_large(checkpoint) else (_small_runs, _translate_together)
+    return runs.get((checkpoint, sentence, changes), lambda: compute(model, sentence, changes))
 
 
 @contextmanager
