@@ -28,7 +28,10 @@ UNPACK = """
 (async () => {
     const bytes = Uint8Array.from(atob(document.getElementById("packed").textContent), (one) => one.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    globalThis.unpacked = await new Response(stream).json();
+    const all = new Uint8Array(await new Response(stream).arrayBuffer());
+    const end = all.indexOf(10);
+    globalThis.unpacked = JSON.parse(new TextDecoder().decode(all.subarray(0, end)));
+    unpacked.content = all.subarray(end + 1);
     for (const kind of ["style", "script"])
         document.head.append(Object.assign(document.createElement(kind), { textContent: unpacked[kind] }));
 })().catch((error) => {
@@ -38,17 +41,17 @@ UNPACK = """
 """
 
 
-def file_document(opening: Any, script: str, title: str, **more: Any) -> str:
+def file_document(opening: Any, script: str, title: str, content: bytes, **more: Any) -> str:
     """A document that asks nobody for anything.
 
     Args:
         opening: what the page is opened with.
-        script: a program that fills the page's place; of what is packed it finds `more` in `globalThis.unpacked`.
+        script: a program that fills the page's place; it finds `content` and `more` in `globalThis.unpacked`.
         title: what stands before the page's name.
     """
     style = (shipped("assets") / "dist" / "app.css").read_text("utf-8")
-    content = json.dumps({"style": style, "script": script, **more}, separators=(",", ":")).encode()
-    packed = base64.b64encode(gzip.compress(content, mtime=0)).decode()
+    line = json.dumps({"style": style, "script": script, **more}, separators=(",", ":")).encode()
+    packed = base64.b64encode(gzip.compress(line + b"\n" + content, mtime=0)).decode()
     policy = f'<meta http-equiv="Content-Security-Policy" content="{NO_REQUESTS}">'
     parts = (_data("opening", opening), f'<script type="text/plain" id="packed">{packed}</script>')
     return _document(f"{title} · {NAME}", policy, *parts, f"<script>{UNPACK}</script>")

@@ -1,6 +1,6 @@
 // The page's texts in the visitor's language. They are in assets/locales, one file a language.
 
-import { assetAddress, schema } from "../api/schema.ts";
+import { assetAddress, parametersOf, schema } from "../api/schema.ts";
 import { readPreference, writePreference } from "../api/session.ts";
 import type { Message, Place, Places } from "../api/types.ts";
 import { parts, percentText, percentTexts, withPlurals } from "./message-format.ts";
@@ -130,6 +130,6 @@ export function speakPreferredLanguage() {
   const spoken = navigator.languages.map((tag) =>
     traditional(tag) ? "zh-Hant" : /^zh\b/i.test(tag) ? "zh-Hans" : tag.slice(0, 2),
   );
-  const wishes = [new URLSearchParams(location.search).get("language"), readPreference(LANGUAGE_KEY), ...spoken];
+  const wishes = [new URLSearchParams(parametersOf(location)).get("language"), readPreference(LANGUAGE_KEY), ...spoken];
   return speak(wishes.find((wish) => wish && schema.languages.includes(wish)) ?? "en");
 }

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
@@ -31,6 +31,8 @@ class Opening(TypedDict):
     """What the page is opened with: who answers it, the schema that it shares with that, the models, the first run."""
 
     source: Source
+    place: NotRequired[str]  # of a file: where it opens, as its links have it,
+    home: NotRequired[str]  # and the address of the page that it comes from, "" where there is none
     schema: PageSchema
     shown: ShownRun
     models: dict[str, Model]
