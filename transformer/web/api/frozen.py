@@ -36,8 +36,17 @@ PARAMETERS += ("language", "present")
 LENGTH = 50  # of the encoding that Positions opens with
 SMALL = 10_000_000  # parameters: up to this, every step is explained
 MAX_ARRAYS = 1_900_000  # bytes, compressed: the file then has 3 MB at most
-ARRAYS = {"data", "weights", "similarity", "values"}  # fields of answers that hold arrays as base64
+ARRAYS = {
+    "data",
+    "weights",
+    "similarity",
+    "values",
+    "embedding",
+    "positions",
+    "input",
+}  # fields of answers that hold arrays as base64
 MIN_ARRAY = 32  # characters
+ELSEWHERE = ("class.", "lesson.", "mistakes.", "train.")  # texts whose keys modules make that a file shares with those
 
 Request = dict[str, Any]
 
@@ -50,6 +59,7 @@ class _Bundle:
         self.arrays: list[tuple[int, int]] = []  # bytes of each, and of each of its numbers
         self.content = bytearray()
         self.compressed = 0
+        self.config = translator(checkpoint).checkpoint.model.config
         self._checkpoint, self._name = checkpoint, name
         self._known: dict[bytes, int] = {}
 
@@ -134,7 +144,11 @@ def interactive_page(
     opening = _opening(checkpoint, run, name, bundle.without_arrays(shown)) | {"place": urlencode(place), "home": home}
     _answer(bundle, run, shown["run"], place, ablations)
     script = (shipped("assets") / "dist" / "file.js").read_text("utf-8")
-    more = {"answers": bundle.answers, "arrays": bundle.arrays, "catalogues": _catalogues(script)}
+    more = {
+        "answers": bundle.answers,
+        "arrays": bundle.arrays,
+        "catalogues": _catalogues(script, opening["why"]["key"]),
+    }
     return file_document(opening, script, run.sentence, bytes(bundle.content), **more)
 
 
@@ -206,30 +220,36 @@ def _answer(bundle: _Bundle, run: Translation, shown: Any, place: Mapping[str, s
     every = [(kind, layer) for kind in ("cross", "decoder", "encoder") for layer in reversed(range(layers[kind]))]
     opened = (place.get("kind", "cross"), _number(place, "layer"))
     for kind, layer in sorted(every, key=lambda each: each != opened):
-        add(sublayers.inside, **asked, kind=kind, layer=layer)
+        if not add(sublayers.inside, **asked, kind=kind, layer=layer):
+            return
 
 
 def _explained(
     bundle: _Bundle, run: Translation, shown: Any, place: Mapping[str, str]
 ) -> Iterator[tuple[int, str | None, bool]]:
-    """Steps, what each leads over, and whether by words: of a large model the step that is opened alone, since each
-    takes a second and more."""
-    is_small = count_parameters(translator(bundle._checkpoint).checkpoint.model.config) <= SMALL
-    steps = range(len(run.steps)) if is_small else [min(_number(place, "step"), len(run.steps) - 1)]
-    for step in steps:
-        made = shown["steps"][step]
+    """Steps, what each leads over, and whether by words. Of a large model only what is opened, since each takes a
+    second and more."""
+    if count_parameters(bundle.config) > SMALL:
+        by_words = run.in_pieces and place.get("words") == "yes"
+        yield min(_number(place, "step"), len(run.steps) - 1), None, by_words
+        return
+    for step, made in enumerate(shown["steps"]):
         rest = (each["token"] for each in made["candidates"] if each["token"] not in (made["token"], "S", "P"))
         for other in dict.fromkeys((None, next(rest, None))):
             for words in (False, True) if run.in_pieces else (False,):
                 yield step, other, words
 
 
-def _catalogues(script: str) -> dict[str, dict[str, str]]:
-    """The texts of every language that the script may show: those whose keys begin as a text in it does."""
-    begins = set(re.findall(r"[\"'`]([\w-]+)(?=[.\"'`])", script))
-    return {
-        path.stem: {
-            key: text for key, text in json.loads(path.read_text("utf-8")).items() if key.split(".")[0] in begins
-        }
-        for path in sorted(CATALOGUE.parent.glob("*.json"))
-    }
+def _catalogues(script: str, *others: str) -> dict[str, dict[str, str]]:
+    """The texts of every language that the script may show, and those with `others` as their keys: a key stands in the
+    script whole, by its beginning, or by its parts."""
+    literals = {*re.findall(r"[\"'`]([\w.+=\- ]+)(?=[\"'`])", script), *others}
+    openings = tuple(each for each in re.findall(r"`([\w\-]+\.[\w.\-]*)\$\{", script) if not each.startswith(ELSEWHERE))
+
+    def is_said(key: str) -> bool:
+        starts = (key[: end.start()] for end in re.finditer("[._]", key))
+        begins = key.startswith(openings) or any("." in each and each in literals for each in starts)
+        return begins or key in literals or (key.count(".") == 1 and literals.issuperset(key.split(".")))
+
+    texts = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(CATALOGUE.parent.glob("*.json"))}
+    return {name: {key: text for key, text in all_.items() if is_said(key)} for name, all_ in texts.items()}
