@@ -9,6 +9,7 @@ import base64
 import json
 import re
 import zlib
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -19,7 +20,7 @@ from pydantic_core import to_jsonable_python
 from ...data import Example
 from ...files import shipped
 from ...inference.attention_maps import KINDS
-from ...inference.translator import Translation
+from ...inference.translator import Translation, Translator
 from ...messages import CATALOGUE
 from ...network.cost import count_parameters
 from .. import schema
@@ -31,8 +32,10 @@ from .question import Question
 
 TABS = ("overview", "translate", "attention", "positions", "inside")
 # Of an address: what is left of it says where one is in this run.
-PARAMETERS = ("tab", "kind", "drawing", "measure", "layer", "head", "query", "step", "mean", "gold", "words")
-PARAMETERS += ("language", "present")
+PARAMETERS = (
+    *("tab", "kind", "drawing", "measure", "layer", "head", "query", "step", "mean", "gold", "words"),
+    *("language", "present"),
+)
 LENGTH = 50  # of the encoding that Positions opens with
 SMALL = 10_000_000  # parameters: up to this, every step is explained
 MAX_ARRAYS = 1_900_000  # bytes, compressed: the file then has 3 MB at most
@@ -152,7 +155,7 @@ def interactive_page(
     return file_document(opening, script, run.sentence, bytes(bundle.content), **more)
 
 
-def file_of(run: Translation, ablations: bool, place: Mapping[str, Any]) -> str:
+def file_of(run: Translation, model: Translator, ablations: bool, place: Mapping[str, Any]) -> str:
     """The file of a run that a program has made: see `Translation.to_html`."""
     known = schema.parameters(TABS, ("",))
     if unknown := set(place) - set(PARAMETERS):
@@ -162,7 +165,7 @@ def file_of(run: Translation, ablations: bool, place: Mapping[str, Any]) -> str:
         is_number = known[name]["kind"] == "position"
         return str(value + 1) if is_number else {True: "yes", False: "no"}.get(value, str(value))
 
-    with lent(run.translator) as checkpoint:
+    with lent(model) as checkpoint:
         runs.keep(checkpoint, run)
         link = {name: written(name, value) for name, value in place.items()}
         return interactive_page(checkpoint, run, run.checkpoint, ablations, link)
@@ -171,10 +174,11 @@ def file_of(run: Translation, ablations: bool, place: Mapping[str, Any]) -> str:
 def _opening(checkpoint: str, run: Translation, name: str, shown: Any) -> Opening:
     model = translator(checkpoint)
     shared = page_schema("", "", (), TABS)
-    kept = {each: shared["parameters"][each] for each in PARAMETERS}
+    shared["parameters"] = {each: shared["parameters"][each] for each in PARAMETERS}
+    shared["exercises"], shared["classes"] = {}, False
     return {
         "source": "file",
-        "schema": {**shared, "parameters": kept, "classes": False, "exercises": {}},
+        "schema": shared,
         "shown": shown,
         "models": {name: _described(checkpoint, name, run)},
         "device": run.device,
@@ -192,8 +196,9 @@ def _described(checkpoint: str, name: str, run: Translation) -> Model:
     known: Any = {} if is_lent(checkpoint) else to_jsonable_python(described(checkpoint))
     kept = {each: known[each] for each in ("real", "corpus", "label_smoothing", "sentences") if each in known}
     example = Example("", run.sentence, "")
-    bare: Any = {"sentences": 0, "label_smoothing": 0.0, "words": {}, "surprise": False}
-    return {**bare, **kept, "checkpoint": name, "examples": [to_jsonable_python(example)]}
+    bare = {"sentences": 0, "label_smoothing": 0.0, "words": {}, "surprise": False}
+    model: Any = bare | kept | {"checkpoint": name, "examples": [to_jsonable_python(example)]}
+    return model
 
 
 def _number(place: Mapping[str, str], name: str) -> int:
@@ -231,7 +236,10 @@ def _explained(
     second and more."""
     if count_parameters(bundle.config) > SMALL:
         by_words = run.in_pieces and place.get("words") == "yes"
-        yield min(_number(place, "step"), len(run.steps) - 1), None, by_words
+        step = _number(place, "step")
+        if by_words:
+            step = bisect_left(run.words()[2].of, step)
+        yield min(step, len(run.steps) - 1), None, by_words
         return
     for step, made in enumerate(shown["steps"]):
         rest = (each["token"] for each in made["candidates"] if each["token"] not in (made["token"], "S", "P"))
