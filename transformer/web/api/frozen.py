@@ -66,12 +66,12 @@ class _Bundle:
         self._checkpoint, self._name = checkpoint, name
         self._known: dict[bytes, int] = {}
 
-    def add(self, function: Callable[..., Any], **asked: Any) -> bool:
-        """Ask as the page asks; returns whether there was room for the answer."""
+    def add(self, function: Callable[..., Any], always: bool = False, **asked: Any) -> bool:
+        """Ask as the page asks, and keep the answer if there is room for its arrays, or `always`; returns whether."""
         question = Question(function.__name__, function)
         about = {"checkpoint": self._checkpoint} if "checkpoint" in question.types[0].model_fields else {}
         answer = json.loads(question.dump(function(question.read(json.dumps(about | asked).encode()))))
-        if self.compressed + sum(len(zlib.compress(each)) for each in self._new(answer)) > MAX_ARRAYS:
+        if not always and self.compressed + sum(len(zlib.compress(each)) for each in self._new(answer)) > MAX_ARRAYS:
             return False
         self.answers.append((question.name, asked | dict.fromkeys(about, self._name), self.without_arrays(answer)))
         return True
@@ -224,8 +224,9 @@ def _answer(bundle: _Bundle, run: Translation, shown: Any, place: Mapping[str, s
     layers = {kind: shown["attention"][kind]["layers"] for kind in KINDS}
     every = [(kind, layer) for kind in ("cross", "decoder", "encoder") for layer in reversed(range(layers[kind]))]
     opened = (place.get("kind", "cross"), _number(place, "layer"))
-    for kind, layer in sorted(every, key=lambda each: each != opened):
-        if not add(sublayers.inside, **asked, kind=kind, layer=layer):
+    for each in sorted(every, key=lambda each: each != opened):
+        kind, layer = each
+        if not add(sublayers.inside, each == opened, **asked, kind=kind, layer=layer):
             return
 
 
