@@ -1,7 +1,6 @@
 // Ordinary charts: Plotly draws them in the page's colours, size of type and language.
 
 import { schema } from "../api/schema.ts";
-import { hasText, t } from "../state/i18n.ts";
 import { h, typeScale } from "../ui/dom.ts";
 
 export type Figure = { data: any[]; layout: any };
@@ -45,18 +44,15 @@ export function themedLayout(layout: any) {
     color: muted,
     gridcolor: line,
     linecolor: line,
-    title: { text: axisText(given.title?.text), font: { size: font.size } },
+    title: { ...given.title, font: { size: font.size } },
   });
   const axes = Object.keys(layout).filter((key) => /^[xy]axis/.test(key));
   return {
     ...layout,
     ...Object.fromEntries(axes.map((key) => [key, axis(layout[key])])),
-    annotations: layout.annotations?.map((each: any) => ({ ...each, text: axisText(each.text) })),
     margin: Object.fromEntries(Object.entries<number>(layout.margin).map(([side, px]) => [side, px * grown])),
     height: layout.height * grown,
     hoverlabel: { bgcolor: surface, bordercolor: line, font },
     font,
   };
 }
-
-const axisText = (text: string) => (hasText(`figure.${text}`) ? t(`figure.${text}`) : text);
