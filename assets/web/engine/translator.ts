@@ -1,0 +1,223 @@
+// Text in, one pure run out: transformer/inference/translator.py.
+//
+// S source, T target, H heads, Q queries, K keys.
+
+import type { Change, Kind } from "../api/types.ts";
+import type { EngineData } from "./data.ts";
+import { cachedDecoder, decode, fullPassDecoder, type Step } from "./decoding.ts";
+import { changesProbe, KINDS, parseChanges, probeName } from "./interventions.ts";
+import { Network, type Probe, range } from "./network.ts";
+import { changesRefusal, Refusal, requestRefusal } from "./refusal.ts";
+import { readSafetensors } from "./safetensors.ts";
+import { END, PAD, START, Vocabulary } from "./vocabulary.ts";
+
+/** A pair of the corpus with its gold alignment. */
+export type Pair = {
+  spelling: string;
+  target: string;
+  gold: { sure: number[][]; possible: number[][] };
+  heldOut: number;
+};
+
+/** One run: its tokens, its decoding steps and every attention map, (H, Q, K) of each layer. */
+export type Translation = {
+  sentence: string;
+  changes: Change[];
+  probe: Probe | undefined; // that makes the changes inside the network
+  source: number[];
+  typed: string[];
+  input: number[]; // of the decoder, S first
+  output: number[];
+  steps: Step[];
+  maps: Record<Kind, Float32Array[]>;
+  masks: Record<Kind, Float32Array>; // (Q, K)
+};
+
+type Options = {
+  changes?: Change[];
+  forced?: string[];
+  choose?: (distribution: Float32Array) => number;
+};
+
+const MAX_RUNS = 64;
+
+const numbersOf = (links: string) =>
+  links.split(",").map((word) => [...word].map((digit) => Number.parseInt(digit, 36)));
+
+export class Translator {
+  readonly data: EngineData;
+  readonly network: Network;
+  readonly source: Vocabulary;
+  readonly target: Vocabulary;
+  readonly pairs: Map<string, Pair>; // by the tokens of the source
+  private readonly runs = new Map<string, Translation>();
+
+  constructor(data: EngineData, weights: ArrayBuffer) {
+    const { source, target, folds } = data.vocabularies;
+    this.data = data;
+    this.network = new Network(data.config, readSafetensors(weights));
+    this.source = new Vocabulary(source, folds.source);
+    this.target = new Vocabulary(target, folds.target);
+    this.pairs = new Map(
+      data.pairs.map(([spelling, target, sure, possible, heldOut]) => {
+        const gold = { sure: numbersOf(sure), possible: numbersOf(possible) };
+        return [this.source.split(spelling).join(" "), { spelling, target, gold, heldOut }];
+      }),
+    );
+  }
+
+  get ends() {
+    const [start, end] = [START, END].map((token) => this.target.ids.get(token) as number);
+    return { start, end, limit: this.data.output_limit };
+  }
+
+  /** The run of a request, computed once as long as it is among the latest. */
+  run(sentence: string, given: unknown = []): Translation {
+    const changes = parseChanges(given, this.data.changes);
+    const key = JSON.stringify([sentence, changes]);
+    const run = this.runs.get(key) ?? this.translate(sentence, { changes });
+    this.runs.delete(key);
+    this.runs.set(key, run);
+    if (this.runs.size > MAX_RUNS) this.runs.delete(this.runs.keys().next().value as string);
+    return run;
+  }
+
+  /** Translate, and keep every attention map (§3.2); after the forced tokens the model continues. */
+  translate(sentence: string, { changes = [], forced = [], choose }: Options = {}): Translation {
+    const source = this.changedSource(sentence, changes);
+    const forcedIds = this.forcedIds(forced, changes);
+    const probe = changesProbe(changes, this.network, this.data.output_limit);
+    const recorder = new Recorder((name) => name.endsWith(".weights") || /\.0\.\w+\.mask$/.test(name), probe);
+    const encoded = this.network.encode(source, recorder.probe);
+    const next = (probe ? fullPassDecoder : cachedDecoder)(this.network, encoded, recorder.probe);
+    const steps = decode(next, this.ends, { forced: forcedIds, choose });
+    const output = steps.map(({ token }) => token);
+    const read = this.source.read(sentence);
+    return {
+      sentence,
+      changes,
+      probe,
+      source,
+      // A word may have been swapped.
+      typed: source.map((id, i) =>
+        read[i]?.token === this.source.tokens[id] ? read[i].typed : this.source.tokens[id],
+      ),
+      input: [this.ends.start, ...output.slice(0, -1)],
+      output,
+      steps,
+      ...this.recorded(recorder, !probe),
+    };
+  }
+
+  /** Every intermediate of one full pass over a run's own tokens, or over those of its first steps. */
+  record(run: Translation, isWanted: (name: string) => boolean = () => true, steps = run.input.length) {
+    const recorder = new Recorder(isWanted, run.probe);
+    this.network.forward(run.source, run.input.slice(0, steps), recorder.probe);
+    return new Map([...recorder.passes].map(([name, [value]]) => [name, value]));
+  }
+
+  /** Whether this model can translate a sentence. */
+  reads(sentence: string) {
+    try {
+      this.sourceIds(sentence);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** The corpus's own translation of a run's sentence. */
+  reference = (run: Translation) =>
+    this.pairs.get(
+      this.sourceTokens(run)
+        .filter((token) => token !== PAD)
+        .join(" "),
+    );
+
+  sourceTokens = ({ source }: Translation) => source.map((id) => this.source.tokens[id]);
+  targetTokens = (ids: number[]) => ids.map((id) => this.target.tokens[id]);
+
+  /** Maps and masks: of the last pass, which had every row, or of passes of which each had the next one. */
+  private recorded({ passes }: Recorder, isCached: boolean): Pick<Translation, "maps" | "masks"> {
+    const { n_heads } = this.network.config;
+    const value = (kind: Kind, layer: number, part: string, blocks: number) => {
+      const found = passes.get(probeName(kind, layer, part)) as Float32Array[];
+      return isCached && kind !== "encoder" ? joinRows(found, blocks) : (found.at(-1) as Float32Array);
+    };
+    const of = <T>(make: (kind: Kind) => T) => Object.fromEntries(KINDS.map((kind) => [kind, make(kind)]));
+    const layers = (kind: Kind) => range(this.network.layers(kind === "encoder" ? "encoder" : "decoder"));
+    return {
+      maps: of((kind) => layers(kind).map((layer) => value(kind, layer, "weights", n_heads))),
+      masks: of((kind) => value(kind, 0, "mask", 1)),
+    } as Pick<Translation, "maps" | "masks">;
+  }
+
+  /** Padded like the sentences that the model was trained on. */
+  sourceIds(sentence: string) {
+    const { max_characters: most, source_length: longest, pad_source } = this.data;
+    const characters = [...sentence].length;
+    if (characters > most) throw new Refusal("error.too_long", { characters, most });
+    const count = this.source.split(sentence).length;
+    if (count > longest)
+      throw new Refusal("error.too_many_words", { count, most: longest, known: this.source.someWords() });
+    const ids = this.source.encode(sentence);
+    return pad_source ? [...ids, ...Array(longest - ids.length).fill(0)] : ids;
+  }
+
+  private changedSource(sentence: string, changes: Change[]) {
+    const source = this.sourceIds(sentence);
+    const length = source.filter((id) => id !== this.network.config.pad_id).length;
+    for (const change of changes) {
+      if (change.do !== "swap_word") continue;
+      const isKnown = this.source.words.includes(change.word);
+      const word = isKnown ? change.word : this.source.split(change.word)[0];
+      if (change.position >= length || !this.source.words.includes(word)) throw changesRefusal();
+      source[change.position] = this.source.ids.get(word) as number;
+    }
+    return source;
+  }
+
+  private forcedIds(forced: string[], changes: Change[]) {
+    const { limit } = this.ends;
+    const idOf = (word: string, refusal: () => Refusal) => {
+      const id = this.target.ids.get(word);
+      if (id === undefined || word === PAD || word === START) throw refusal();
+      return id;
+    };
+    if (forced.length > limit) throw requestRefusal();
+    const ids: (number | undefined)[] = forced.map((word) => idOf(word, requestRefusal));
+    for (const change of changes) {
+      if (change.do !== "force_word") continue;
+      if (change.step >= limit) throw changesRefusal();
+      ids[change.step] = idOf(change.word, changesRefusal);
+    }
+    return ids;
+  }
+}
+
+/** A probe that keeps every wanted value, one per pass, after another one has changed it. */
+export class Recorder {
+  readonly passes = new Map<string, Float32Array[]>();
+  readonly probe: Probe;
+
+  constructor(isWanted: (name: string) => boolean, first?: Probe) {
+    this.probe = (name, value, columns) => {
+      const kept = first ? first(name, value, columns) : value;
+      if (isWanted(name)) this.passes.set(name, [...(this.passes.get(name) ?? []), kept]);
+      return kept;
+    };
+  }
+}
+
+/** Blocks (heads) of rows, each pass with the next row of every block; a row of decoder self-attention is longer by one
+ * than the one before. */
+function joinRows(passes: Float32Array[], blocks: number) {
+  const width = passes[passes.length - 1].length / blocks;
+  const joined = new Float32Array(blocks * passes.length * width);
+  passes.forEach((rows, pass) => {
+    const length = rows.length / blocks;
+    for (const block of range(blocks))
+      joined.set(rows.subarray(block * length, (block + 1) * length), (block * passes.length + pass) * width);
+  });
+  return joined;
+}
