@@ -3,7 +3,7 @@
 // V target vocabulary.
 
 import type { Hypothesis } from "#schema";
-import { type Cache, type Encoded, type Network, type Probe, softmax } from "./network.ts";
+import { type Cache, type Encoded, logSoftmax, type Network, softmax, startCache } from "./network.ts";
 import { draw, Generator } from "./random.ts";
 
 /** The id that was output, and the model's own distribution (V,). */
@@ -13,17 +13,17 @@ export type Step = { token: number; distribution: Float32Array };
 type Decoder = (token: number) => Float32Array;
 
 /** One that reads each token once, and keeps keys and values. */
-export function cachedDecoder(network: Network, encoded: Encoded, probe?: Probe): Decoder {
-  const cache = network.startCache();
-  return (token) => network.logits(network.decode([token], encoded, cache, probe));
+export function cachedDecoder(network: Network, encoded: Encoded): Decoder {
+  const cache = startCache();
+  return (token) => network.logits(network.decode([token], encoded, cache));
 }
 
 /** One that reads the whole prefix at each step, so that a position may attend to later ones. */
-export function fullPassDecoder(network: Network, encoded: Encoded, probe?: Probe): Decoder {
+export function fullPassDecoder(network: Network, encoded: Encoded): Decoder {
   const read: number[] = [];
   return (token) => {
     read.push(token);
-    return network.logits(network.decode(read, encoded, network.startCache(), probe).slice(-network.config.d_model));
+    return network.logits(network.decode(read, encoded, startCache()).slice(-network.config.d_model));
   };
 }
 
@@ -49,9 +49,18 @@ export function decode(next: Decoder, { start, end, limit }: Ends, { forced = []
   return steps;
 }
 
-/** Ids by their probability, the highest first; of equal ones the lower id first. */
-export const ranked = (distribution: ArrayLike<number>) =>
-  Array.from(distribution, (_, id) => id).sort((one, two) => distribution[two] - distribution[one] || one - two);
+/** Ids by their probability, as many as are wanted, the highest first; of equal ones the lower id first. */
+export function ranked(distribution: ArrayLike<number>, most: number) {
+  const ids: number[] = [];
+  for (let id = 0; id < distribution.length; id++) {
+    if (ids.length === most && !(distribution[id] > distribution[ids[most - 1]])) continue;
+    let place = ids.length;
+    while (place && distribution[id] > distribution[ids[place - 1]]) place--;
+    ids.splice(place, 0, id);
+    if (ids.length > most) ids.pop();
+  }
+  return ids;
+}
 
 export type Sampling = { temperature: number; top_k: number; top_p: number };
 
@@ -64,7 +73,7 @@ export function sampledFrom(model: Float32Array, { temperature, top_k, top_p }: 
   }
   const highest = Math.log(Math.max(...model));
   const powers = Float64Array.from(model, (p) => Math.exp((Math.log(p) - highest) / temperature));
-  const kept = ranked(powers).slice(0, top_k || model.length);
+  const kept = ranked(powers, top_k || model.length);
   const total = kept.reduce((sum, id) => sum + powers[id], 0);
   let reached = 0;
   for (const id of kept) {
@@ -108,7 +117,7 @@ export function beamSearch(
 ) {
   const branches: Branch[] = [];
   const finished: number[] = [];
-  let live: Live[] = [{ branch: null, cache: network.startCache() }];
+  let live: Live[] = [{ branch: null, cache: startCache() }];
   for (let step = 0; step < limit && live.length; step++) {
     const places = width - finished.length;
     const penalty = ((5 + step + 1) / 6) ** alpha;
@@ -117,7 +126,7 @@ export function beamSearch(
       const logits = network.logits(network.decode([branch === null ? start : branches[branch].token], encoded, cache));
       const distribution = softmax(logits);
       const logs = logSoftmax(logits);
-      const likeliest = ranked(logs).slice(0, width + 1);
+      const likeliest = ranked(logs, width + 1);
       return likeliest.map((token) => ({
         token,
         parent: branch,
@@ -138,10 +147,4 @@ export function beamSearch(
   const last = finished.length ? finished : live.map(({ branch }) => branch as number);
   const best = last.reduce((a, b) => (branches[b].score > branches[a].score ? b : a));
   return { branches, best };
-}
-
-export function logSoftmax(logits: Float32Array) {
-  const highest = logits.reduce((a, b) => Math.max(a, b));
-  const log = highest + Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit - highest), 0));
-  return logits.map((logit) => logit - log);
 }

@@ -132,7 +132,7 @@ function candidates(translator: Translator, run: Translation, step: number, text
   const recorded = there(translator.record(run, (name) => name === "logits").get("logits"));
   const logits = recorded.subarray(step * tokens.length, (step + 1) * tokens.length);
   const probabilities = softmax(logits);
-  const ranks = new Map(ranked(logits).map((id, rank) => [id, rank + 1]));
+  const ranks = new Map(ranked(logits, logits.length).map((id, rank) => [id, rank + 1]));
   const wanted = casefold(text.trim());
   const place = (id: number) => {
     const token = casefold(tokens[id]);

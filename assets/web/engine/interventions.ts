@@ -116,7 +116,13 @@ function replacements(change: Change, network: Network, reach: number): [string,
     case "edit_mask":
       return everyLayer(change.kind, "mask", (mask, keys) => editMask(mask, keys, change));
     case "positions":
-      return [[`${change.stack}.positions`, (rows, width) => moved(rows, width, change, network.positions(reach))]];
+      return [
+        [
+          `${change.stack}.positions`,
+          (rows, width) =>
+            moved(rows, width, change, network.weights.positions.subarray(0, reach * network.config.d_model)),
+        ],
+      ];
     case "temperature":
       return KINDS.filter((kind) => change.kind === "all" || kind === change.kind).flatMap((kind) =>
         everyLayer(kind, "scores", (scores) => scores.map((score) => score / change.temperature)),

@@ -68,7 +68,7 @@ export function pageRun(translator: Translator, run: Translation, baseline?: Tra
 /** The likeliest tokens, and the one that was output, which may not be among them where it was forced. */
 function shownStep(translator: Translator, { token, distribution }: Step): ShownStep {
   const candidate = (id: number): Candidate => ({ token: translator.target.tokens[id], probability: distribution[id] });
-  const ids = ranked(distribution).slice(0, MAX_CANDIDATES);
+  const ids = ranked(distribution, MAX_CANDIDATES);
   if (!ids.includes(token)) ids.push(token);
   return { ...candidate(token), candidates: ids.map(candidate) };
 }

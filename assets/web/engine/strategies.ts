@@ -10,7 +10,7 @@ import type {
   ShownBeamSearch,
   TeacherForcing,
 } from "#schema";
-import { beamSearch, firstOtherSeed, ranked, sampledFrom, sampler } from "./decoding.ts";
+import { beamSearch, firstOtherSeed, mostLikely, ranked, sampledFrom, sampler } from "./decoding.ts";
 import { requestRefusal } from "./refusal.ts";
 import type { Translation, Translator } from "./translator.ts";
 import { END, SPECIAL } from "./vocabulary.ts";
@@ -93,7 +93,7 @@ export function sampled(translator: Translator, request: SampleRequest): Sample 
     const candidate = (id: number): DrawnCandidate => {
       return { token: translator.target.tokens[id], probability: distribution[id], drawn: drawnFrom[id] };
     };
-    const ids = ranked(distribution).slice(0, MAX_CANDIDATES);
+    const ids = ranked(distribution, MAX_CANDIDATES);
     if (!ids.includes(token)) ids[ids.length - 1] = token;
     return { ...candidate(token), left: drawnFrom.filter((p) => p > 0).length, candidates: ids.map(candidate) };
   });
@@ -137,7 +137,7 @@ function compared(
       probability: distribution[output(t)],
       wanted: wanted[t] ?? null,
     }));
-  const likeliest = (t: number) => ranked(forced.steps[t].distribution)[0];
+  const likeliest = (t: number) => mostLikely(forced.steps[t].distribution);
   const teacher = rows(forced, (t) => {
     return t === mistake?.step ? (target.ids.get(mistake.word) as number) : likeliest(t);
   });
@@ -180,8 +180,8 @@ function likelyMistakes({ target }: Translator, { free, wanted }: TeacherForced)
   return free.steps
     .slice(0, Math.min(wanted.length, free.output.length) - 1)
     .flatMap(({ distribution }, step) =>
-      ranked(distribution)
-        .slice(1, MAX_CANDIDATES)
+      ranked(distribution, MAX_CANDIDATES)
+        .slice(1)
         .map((id) => ({ p: distribution[id], step, word: target.tokens[id] })),
     )
     .filter(({ step, word }) => !SPECIAL.includes(word) && word !== wanted[step])

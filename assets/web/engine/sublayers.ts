@@ -86,7 +86,7 @@ function valueVector(
   const from = key * width + head * headDim;
   const others = new Float32Array(width); // the other heads are 0
   others.set(v.subarray(from, from + headDim), head * headDim);
-  return linear(others, weights[probeName(kind, layer, "out_proj.weight")], width);
+  return linear(others, weights[probeName(kind, layer, "out_proj.weight")], new Float32Array(width));
 }
 
 /** ‖v W_O‖ of every head and key, (H, K). */

@@ -5,8 +5,8 @@
 import type { Change, Kind } from "../api/types.ts";
 import type { EngineData } from "./data.ts";
 import { cachedDecoder, decode, fullPassDecoder, type Step } from "./decoding.ts";
-import { changesProbe, KINDS, parseChanges, probeName } from "./interventions.ts";
-import { Network, type Probe, range } from "./network.ts";
+import { changesProbe, KINDS, LOCATIONS, parseChanges, probeName } from "./interventions.ts";
+import { Network, type Probe, range, sinusoidalPositions } from "./network.ts";
 import { changesRefusal, Refusal, requestRefusal } from "./refusal.ts";
 import { readSafetensors } from "./safetensors.ts";
 import { END, PAD, START, Vocabulary } from "./vocabulary.ts";
@@ -40,6 +40,7 @@ type Options = {
 };
 
 const MAX_RUNS = 64;
+export const SLACK = 5; // tokens that a run without a head may output beyond the original
 
 const numbersOf = (links: string) =>
   links.split(",").map((word) => [...word].map((digit) => Number.parseInt(digit, 36)));
@@ -55,7 +56,8 @@ export class Translator {
   constructor(data: EngineData, weights: ArrayBuffer) {
     const { source, target, folds } = data.vocabularies;
     this.data = data;
-    this.network = new Network(data.config, readSafetensors(weights));
+    const positions = sinusoidalPositions(Math.max(data.source_length, data.output_limit) + SLACK, data.config.d_model);
+    this.network = new Network(data.config, { ...readSafetensors(weights), positions });
     this.source = new Vocabulary(source, folds.source);
     this.target = new Vocabulary(target, folds.target);
     this.pairs = new Map(
@@ -88,8 +90,8 @@ export class Translator {
     const forcedIds = this.forcedIds(forced, changes);
     const probe = changesProbe(changes, this.network, this.data.output_limit);
     const recorder = new Recorder((name) => name.endsWith(".weights") || /\.0\.\w+\.mask$/.test(name), probe);
-    const encoded = this.network.encode(source, recorder.probe);
-    const next = (probe ? fullPassDecoder : cachedDecoder)(this.network, encoded, recorder.probe);
+    const network = this.network.watchedBy(recorder.probe);
+    const next = (probe ? fullPassDecoder : cachedDecoder)(network, network.encode(source));
     const steps = decode(next, this.ends, { forced: forcedIds, choose });
     const output = steps.map(({ token }) => token);
     const read = this.source.read(sentence);
@@ -112,7 +114,7 @@ export class Translator {
   /** Every intermediate of one full pass over a run's own tokens, or over those of its first steps. */
   record(run: Translation, isWanted: (name: string) => boolean = () => true, steps = run.input.length) {
     const recorder = new Recorder(isWanted, run.probe);
-    this.network.forward(run.source, run.input.slice(0, steps), recorder.probe);
+    this.network.watchedBy(recorder.probe).forward(run.source, run.input.slice(0, steps));
     return new Map([...recorder.passes].map(([name, [value]]) => [name, value]));
   }
 
@@ -145,7 +147,7 @@ export class Translator {
       return isCached && kind !== "encoder" ? joinRows(found, blocks) : (found.at(-1) as Float32Array);
     };
     const of = <T>(make: (kind: Kind) => T) => Object.fromEntries(KINDS.map((kind) => [kind, make(kind)]));
-    const layers = (kind: Kind) => range(this.network.layers(kind === "encoder" ? "encoder" : "decoder"));
+    const layers = (kind: Kind) => range(this.network.layers(LOCATIONS[kind].stack));
     return {
       maps: of((kind) => layers(kind).map((layer) => value(kind, layer, "weights", n_heads))),
       masks: of((kind) => value(kind, 0, "mask", 1)),
