@@ -104,6 +104,8 @@ def cases() -> Iterator[Case]:
         yield from of_sentence({"checkpoint": name, "sentence": sentence})
         yield from of_sentence({"checkpoint": name, "sentence": OTHER[name]})
         yield "starters", {"checkpoint": name, "sentence": sentence}
+        for mistake in ("padding_rows", "softmax_dim", "no_eval"):
+            yield "mistake", {"checkpoint": name, "sentence": CORPORA[name].examples[0].sentence, "name": mistake}
         for each in ("vocabulary", "scored", "provenance"):
             yield each, {"checkpoint": name}
     yield "sweep", {"checkpoint": "classroom", "sentence": CLASSROOM, "on": "held_out"}
@@ -131,8 +133,7 @@ def of_run(run: dict[str, Any]) -> Iterator[Case]:
     for text in ("", "a", "BE"):
         yield "candidates", {**run, "step": 2, "text": text}
     yield "candidates", {**run, "step": 99}
-    yield "why", {**run, "step": 2, "other": None}
-    yield "why", {**run, "step": 1, "other": "."}
+    yield "why", {**run, "step": 2, "other": "." if run["changes"] else None}
 
 
 def of_sentence(run: dict[str, Any]) -> Iterator[Case]:

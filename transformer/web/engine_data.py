@@ -20,13 +20,14 @@ from ..data.alignment import AlignedPair
 from ..data.nearest import known_pairs
 from ..inference.interventions import CHANGES
 from ..inference.translator import MAX_CHARACTERS
-from ..live.recordings import recordings
+from ..live.recordings import DIGITS, recordings
+from ..mistakes import MISTAKES
 from ..network.config import TransformerConfig
 from ..network.shapes import Shape, shapes
-from .api import downloads, heads, payload, refusals, what_if, why
+from .api import downloads, heads, mistakes, payload, refusals, what_if, why
 from .api.runs import run
 from .figures import positions as figures
-from .schema import ChangeForm, CheckpointRequest, RunRequest, SweepRequest, change_form
+from .schema import ChangeForm, CheckpointRequest, MistakeRequest, RunRequest, SweepRequest, change_form
 from .sessions.models import examples_of, translator
 
 SOURCE, TARGET = 1_000_003, 1_000_033  # lengths that no other size equals, in place of a run's
@@ -60,6 +61,7 @@ class EngineData(TypedDict):
     capitalised: list[str]
     shapes: list[dict[str, Any]]
     figures: dict[str, Any]
+    mistakes: dict[str, mistakes.DecodingSymptom]
     answers: list[Answer]
 
 
@@ -90,6 +92,7 @@ def engine_data(checkpoint: str) -> EngineData:
         "capitalised": sorted(refusals.CAPITALISED),
         "shapes": _shapes(config),
         "figures": _figures(),
+        "mistakes": _mistakes(first),
         "answers": _answers(checkpoint, corpus),
     }
 
@@ -129,6 +132,21 @@ def _figures() -> dict[str, Any]:
     }
 
 
+def _mistakes(first: RunRequest) -> dict[str, mistakes.DecodingSymptom]:
+    """Every mistake of decoding as the first example shows it: the networks with a mistake are here alone."""
+    found = {}
+    for name in (name for name, each in MISTAKES.items() if each.kind == "decoding"):
+        found[name] = mistakes.mistake(MistakeRequest(**first.model_dump(), name=name))
+        for side in (found[name]["right"], found[name]["wrong"]):
+            if side["attention"]:
+                side["attention"] = {**side["attention"], "weights": _rounded(side["attention"]["weights"])}
+    return found
+
+
+def _rounded(weights: list[float]) -> list[float]:
+    return [round(weight, DIGITS) for weight in weights]
+
+
 def _answers(checkpoint: str, corpus: Corpus) -> list[Answer]:
     """Answers that take more than a run: of trainings, of many sentences, of what the card says. Recordings belong to
     no checkpoint: they come with the toy."""
@@ -138,10 +156,11 @@ def _answers(checkpoint: str, corpus: Corpus) -> list[Answer]:
     if corpus.held_out:
         request = SweepRequest(checkpoint=checkpoint, sentence="", on="held_out")
         found.append(("sweep", {**of, "on": "held_out"}, what_if.sweep(request)))
-    if shipped(checkpoint):
-        for example in examples_of(checkpoint):
-            asked = {**of, "sentence": example.sentence}
-            found.append(("starters", asked, what_if.starters(RunRequest(**asked))))
+    for example in examples_of(checkpoint):
+        asked = {**of, "sentence": example.sentence}
+        found.append(("starters", asked, what_if.starters(RunRequest(**asked))))
+    # Of other sentences the known ones, each with its own sentence.
+    found.append(("starters", of, {name: each for name, each in shipped(checkpoint).items() if each.changes}))
     if checkpoint == "toy":
         found += [("recorded", {"name": name}, recording) for name, recording in recordings().items()]
     return found

@@ -1,6 +1,6 @@
 // What the engine is given for a checkpoint beside its weights: transformer/web/engine_data.py makes it.
 
-import type { ChangeForm, Experiment, HeldOutScores, NetworkFacts } from "#schema";
+import type { ChangeForm, DecodingSymptom, HeldOutScores, NetworkFacts } from "#schema";
 import type { Config } from "./network.ts";
 
 /** A plotly figure, of which the engine fills in the numbers. */
@@ -24,9 +24,9 @@ export type EngineData = {
   pairs: KnownPair[];
   held_out: string[]; // names of sets; training saw none of the first one, of which there are scores
   held_out_scores: HeldOutScores | null;
-  experiments: Record<string, Experiment>;
   capitalised: string[];
   shapes: { stage: string; layers: number; here: (number | string)[]; paper: (number | string)[] }[];
   figures: Record<"heatmap" | "curve" | "similar" | "input_sum", Figure>;
+  mistakes: Record<string, DecodingSymptom>; // of the first example
   answers: [name: string, request: Record<string, unknown>, answer: unknown][];
 };

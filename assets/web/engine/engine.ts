@@ -98,6 +98,10 @@ function runAnswers(translators: Translators): Answered {
     sampled: (request) => sampled(model(request), request),
     forced: (request) => forced(model(request), request.sentence, request.mistake),
     diverging: (request) => diverging(model(request), request.sentence),
+    mistake(request) {
+      const { elsewhere, ...symptom } = there(model(request).data.mistakes[request.name]);
+      return { ...symptom, elsewhere: elsewhere || symptom.sentence !== request.sentence };
+    },
   };
 }
 
