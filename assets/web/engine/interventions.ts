@@ -17,20 +17,8 @@ export const LOCATIONS = {
 export const probeName = (kind: Kind, layer: number | string, part: string) =>
   `${LOCATIONS[kind].stack}.${layer}.${LOCATIONS[kind].sublayer}.${part}`;
 
-/** The changes in their order, if two change the same tensor, each with the fields of its place: two changes of one
- * place contradict. */
-const PLACES: Record<Change["do"], string[]> = {
-  ablate: ["kind", "layer", "head"],
-  isolate: ["kind", "layer"],
-  remove_mask: ["kind"],
-  edit_mask: ["kind", "query", "key"],
-  positions: ["stack"],
-  temperature: ["kind"],
-  drop_residual: ["stack", "layer", "sublayer"],
-  swap_word: ["position"],
-  force_word: ["step"],
-};
-const ORDER = Object.keys(PLACES);
+/** Fields that say what a change does at its place, which all others name: two changes of one place contradict. */
+const EFFECTS = ["heads", "allowed", "how", "seed", "temperature", "word"];
 const MAX_CHANGES = 500;
 const MAX_WORD = 40;
 const DEFAULTS: Record<string, unknown> = { seed: 0, kind: "all" };
@@ -41,20 +29,16 @@ export function parseChanges(given: unknown, forms: Record<string, ChangeForm>):
   const found = new Map<string, Change>(); // by place
   for (const each of given) {
     const change = parseChange(each, forms);
-    const place = JSON.stringify([change.do, PLACES[change.do].map((name) => (change as any)[name])]);
-    const other = found.get(place);
-    if (other && JSON.stringify(other) !== JSON.stringify(change)) throw changesRefusal();
+    const place = JSON.stringify(Object.entries(change).filter(([name]) => !EFFECTS.includes(name)));
+    if (found.has(place) && written(found.get(place) as Change) !== written(change)) throw changesRefusal();
     found.set(place, change);
   }
-  const order = (change: Change) => ORDER.indexOf(change.do);
-  return [...found.values()].sort((one, two) => order(one) - order(two) || (shown(one) < shown(two) ? -1 : 1));
+  const order = (change: Change) => Object.keys(forms).indexOf(change.do);
+  return [...found.values()].sort((one, two) => order(one) - order(two) || (written(one) < written(two) ? -1 : 1));
 }
 
-/** As Python writes a change, by which changes of one kind are sorted: layer 10 before layer 2. */
-const shown = ({ do: _, ...fields }: Change) =>
-  `${Object.entries(fields)
-    .map(([name, value]) => `${name}=${typeof value === "string" ? `'${value}'` : value}`)
-    .join(", ")})`;
+/** In the order of such texts, as in that of Python's, layer 10 is before layer 2. */
+const written = (change: Change) => JSON.stringify(change);
 
 function parseChange(given: any, forms: Record<string, ChangeForm>): Change {
   const { fields } = forms[given?.do] ?? {};

@@ -200,25 +200,10 @@ export class Network {
 
   /** q kᵀ / √d of every head (§3.2.1), (H, Q, K). */
   private scores(q: Float32Array, k: Float32Array) {
-    const { d_model: width, n_heads } = this.config;
-    const [d, root] = [this.headDim, Math.sqrt(this.headDim)];
-    const scores = new Float32Array((n_heads * q.length * k.length) / width ** 2);
-    this.eachCell(q.length, k.length, (at, query, key) => {
-      let sum = 0;
-      for (let i = 0; i < d; i++) sum += q[query + i] * k[key + i];
-      scores[at] = sum / root;
-    });
-    const ofSide = (one: Float32Array, other: Float32Array, isQuery: boolean) =>
-      this.tape?.pass(scores, one, (gradient) => {
-        const found = new Float32Array(one.length);
-        this.eachCell(q.length, k.length, (at, query, key) => {
-          const [to, from] = isQuery ? [query, key] : [key, query];
-          for (let i = 0; i < d; i++) found[to + i] += (gradient[at] * other[from + i]) / root;
-        });
-        return found;
-      });
-    ofSide(q, k, true);
-    ofSide(k, q, false);
+    const root = Math.sqrt(this.headDim);
+    const scores = this.products(q, k, root);
+    this.tape?.pass(scores, q, (gradient) => this.toQueries(gradient, k, q.length, root));
+    this.tape?.pass(scores, k, (gradient) => this.toKeys(gradient, q, k.length, root));
     return scores;
   }
 
@@ -245,26 +230,40 @@ export class Network {
 
   /** Each head's values weighted, (Q, D). */
   private headOutput(weights: Float32Array, v: Float32Array, size: number) {
-    const [d, output] = [this.headDim, new Float32Array(size)];
-    this.eachCell(size, v.length, (at, query, key) => {
-      const weight = weights[at];
-      for (let i = 0; i < d; i++) output[query + i] += weight * v[key + i];
-    });
-    this.tape?.pass(output, v, (gradient) => {
-      const found = new Float32Array(v.length);
-      this.eachCell(size, v.length, (at, query, key) => {
-        for (let i = 0; i < d; i++) found[key + i] += gradient[query + i] * weights[at];
-      });
-      return found;
-    });
-    this.tape?.pass(output, weights, (gradient) => {
-      const found = new Float32Array(weights.length);
-      this.eachCell(size, v.length, (at, query, key) => {
-        for (let i = 0; i < d; i++) found[at] += gradient[query + i] * v[key + i];
-      });
-      return found;
-    });
+    const output = this.toQueries(weights, v, size);
+    this.tape?.pass(output, v, (gradient) => this.toKeys(weights, gradient, v.length));
+    this.tape?.pass(output, weights, (gradient) => this.products(gradient, v));
     return output;
+  }
+
+  /** The product of each query's and each key's vector in every head, (H, Q, K), divided. */
+  private products(queries: Float32Array, keys: Float32Array, divisor = 1) {
+    const { d_model: width, n_heads } = this.config;
+    const [d, found] = [this.headDim, new Float32Array((n_heads * queries.length * keys.length) / width ** 2)];
+    this.eachCell(queries.length, keys.length, (at, query, key) => {
+      let sum = 0;
+      for (let i = 0; i < d; i++) sum += queries[query + i] * keys[key + i];
+      found[at] = sum / divisor;
+    });
+    return found;
+  }
+
+  /** For each query the sum of the keys' vectors, times its cells. */
+  private toQueries(cells: Float32Array, keys: Float32Array, size: number, divisor = 1) {
+    const [d, found] = [this.headDim, new Float32Array(size)];
+    this.eachCell(size, keys.length, (at, query, key) => {
+      for (let i = 0; i < d; i++) found[query + i] += (cells[at] * keys[key + i]) / divisor;
+    });
+    return found;
+  }
+
+  /** For each key the sum of the queries' vectors, times its cells. */
+  private toKeys(cells: Float32Array, queries: Float32Array, size: number, divisor = 1) {
+    const [d, found] = [this.headDim, new Float32Array(size)];
+    this.eachCell(queries.length, size, (at, query, key) => {
+      for (let i = 0; i < d; i++) found[key + i] += (cells[at] * queries[query + i]) / divisor;
+    });
+    return found;
   }
 
   /** Every cell of every head's map: its number, and where its query's and its key's vectors begin. */

@@ -1,15 +1,6 @@
 // Decoding strategies beside greedy: transformer/web/api/decoding.py. The changes of a run have no part here.
 
-import type {
-  DrawnCandidate,
-  ForcedMistake,
-  ForcedRow,
-  RankedText,
-  Sample,
-  SampleRequest,
-  ShownBeamSearch,
-  TeacherForcing,
-} from "#schema";
+import type * as Wire from "#schema";
 import { beamSearch, firstOtherSeed, mostLikely, ranked, sampledFrom, sampler } from "./decoding.ts";
 import { requestRefusal } from "./refusal.ts";
 import type { Translation, Translator } from "./translator.ts";
@@ -31,7 +22,7 @@ function likelihood(run: Translation) {
 const isComplete = (translator: Translator, run: Translation) => run.output.at(-1) === translator.ends.end;
 
 /** The tree of a beam search beside greedy decoding, without most of what was dropped. */
-export function beam(translator: Translator, sentence: string, width: number, alpha: number): ShownBeamSearch {
+export function beam(translator: Translator, sentence: string, width: number, alpha: number): Wire.ShownBeamSearch {
   const { network, target, ends } = translator;
   const { branches, best } = beamSearch(network, network.encode(translator.sourceIds(sentence)), ends, width, alpha);
   const greedy = translator.run(sentence);
@@ -43,7 +34,7 @@ export function beam(translator: Translator, sentence: string, width: number, al
   };
   const finished = branches.some(({ fate }) => fate === "finished");
   const last = branches[branches.length - 1].step;
-  const hypotheses: RankedText[] = branches
+  const hypotheses: Wire.RankedText[] = branches
     .map((branch, n) => ({ ...branch, n }))
     .filter(({ fate, step }) => (finished ? fate === "finished" : fate === "kept" && step === last))
     .sort((one, two) => two.score - one.score || +(two.n === best) - +(one.n === best))
@@ -59,7 +50,7 @@ export function beam(translator: Translator, sentence: string, width: number, al
   };
 }
 
-type Tree = { branches: ReturnType<typeof beamSearch>["branches"]; best: number; hypotheses: RankedText[] };
+type Tree = { branches: ReturnType<typeof beamSearch>["branches"]; best: number; hypotheses: Wire.RankedText[] };
 
 /** Of each step the likeliest branches come first; no parent is dropped. */
 function withoutMostDropped({ target }: Translator, { branches, best, hypotheses }: Tree) {
@@ -83,14 +74,14 @@ function withoutMostDropped({ target }: Translator, { branches, best, hypotheses
 }
 
 /** A translation whose words are drawn, with what they were drawn from. */
-export function sampled(translator: Translator, request: SampleRequest): Sample {
+export function sampled(translator: Translator, request: Wire.SampleRequest): Wire.Sample {
   const { sentence, temperature = 1, top_k = 0, top_p = 1 } = request;
   const sampling = { temperature, top_k, top_p };
   const seed = request.seed ?? firstOtherSeed(translator.run(sentence).steps, sampling);
   const drawn = translator.translate(sentence, { choose: sampler(sampling, seed) });
   const steps = drawn.steps.map(({ token, distribution }) => {
     const drawnFrom = sampledFrom(distribution, sampling);
-    const candidate = (id: number): DrawnCandidate => {
+    const candidate = (id: number): Wire.DrawnCandidate => {
       return { token: translator.target.tokens[id], probability: distribution[id], drawn: drawnFrom[id] };
     };
     const ids = ranked(distribution, MAX_CANDIDATES);
@@ -114,15 +105,15 @@ function teacherForced(translator: Translator, sentence: string): TeacherForced 
 }
 
 /** Teacher forcing beside free running. With a mistake, the model is made to output that word at that step. */
-export const forced = (translator: Translator, sentence: string, mistake: ForcedMistake | null = null) =>
+export const forced = (translator: Translator, sentence: string, mistake: Wire.ForcedMistake | null = null) =>
   compared(translator, sentence, teacherForced(translator, sentence), mistake);
 
 function compared(
   translator: Translator,
   sentence: string,
   { free: own, wanted, forced }: TeacherForced,
-  mistake: ForcedMistake | null,
-): TeacherForcing {
+  mistake: Wire.ForcedMistake | null,
+): Wire.TeacherForcing {
   const { target } = translator;
   let free = own;
   if (mistake) {
@@ -130,7 +121,7 @@ function compared(
     const output = [...translator.targetTokens(own.output).slice(0, mistake.step), mistake.word];
     free = translator.translate(sentence, { forced: output });
   }
-  const rows = (run: Translation, output: (t: number) => number): ForcedRow[] =>
+  const rows = (run: Translation, output: (t: number) => number): Wire.ForcedRow[] =>
     run.steps.map(({ distribution }, t) => ({
       read: target.tokens[run.input[t]],
       output: target.tokens[output(t)],
@@ -142,10 +133,10 @@ function compared(
     return t === mistake?.step ? (target.ids.get(mistake.word) as number) : likeliest(t);
   });
   const running = rows(free, (t) => free.output[t]);
-  const right = (of: ForcedRow[]) => of.filter(({ output, wanted }) => output === wanted).length;
+  const right = (of: Wire.ForcedRow[]) => of.filter(({ output, wanted }) => output === wanted).length;
   const start = mistake?.step ?? 0;
   const rest = wanted.slice(mistake ? start + 1 : 0);
-  const recovered = (of: ForcedRow[]) => {
+  const recovered = (of: Wire.ForcedRow[]) => {
     const outputs = of.slice(start).map(({ output }) => output);
     return (
       !rest.length || (outputs.length >= rest.length && rest.every((word, i) => outputs.at(i - rest.length) === word))
@@ -164,9 +155,9 @@ function compared(
 
 /** Teacher forcing after a mistake from which free running does not recover; after the likeliest one, if it recovers from
  * all that are tried. No mistake is forced where nothing would follow it. */
-export function diverging(translator: Translator, sentence: string): TeacherForcing {
+export function diverging(translator: Translator, sentence: string): Wire.TeacherForcing {
   const runs = teacherForced(translator, sentence);
-  let likeliest: TeacherForcing | undefined;
+  let likeliest: Wire.TeacherForcing | undefined;
   for (const mistake of likelyMistakes(translator, runs)) {
     const found = compared(translator, sentence, runs, mistake);
     if (!found.recovered.free) return found;
@@ -176,7 +167,7 @@ export function diverging(translator: Translator, sentence: string): TeacherForc
 }
 
 /** Words that the model could output instead of the right one before its last step, the likeliest first. */
-function likelyMistakes({ target }: Translator, { free, wanted }: TeacherForced): ForcedMistake[] {
+function likelyMistakes({ target }: Translator, { free, wanted }: TeacherForced): Wire.ForcedMistake[] {
   return free.steps
     .slice(0, Math.min(wanted.length, free.output.length) - 1)
     .flatMap(({ distribution }, step) =>
