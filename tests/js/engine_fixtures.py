@@ -77,6 +77,8 @@ def changes(name: str) -> Iterator[list[dict[str, Any]]]:
     yield [{"do": "ablate", "kind": "cross", "layer": 99, "head": 0}]
     yield [{"do": "swap_word", "position": 0, "word": "Motorrad"}]
     yield [{"do": "force_word", "step": 1, "word": "S"}]
+    yield [{"do": "force_word", "step": 2**40, "word": forced}]
+    yield [{"do": "edit_mask", "kind": "cross", "query": 99, "key": 99, "allowed": False}]
     yield [{"do": "temperature", "kind": "all", "temperature": value} for value in (2, 3)]
     yield [{"do": "unknown"}]
 
@@ -92,8 +94,7 @@ def cases() -> Iterator[Case]:
             yield "translate", {"checkpoint": name, "sentence": each, "or_other_model": True, "or_example": True}
             yield "alternatives", {"checkpoint": name, "sentence": each, "own": []}
         for made in changes(name):
-            for each in (sentence, OTHER[name]):
-                yield "translate", {"checkpoint": name, "sentence": each, "changes": made}
+            yield "translate", {"checkpoint": name, "sentence": OTHER[name], "changes": made}
             yield "stack", {"checkpoint": name, "sentence": sentence, "changes": made}
         for made in (
             [],
@@ -103,6 +104,8 @@ def cases() -> Iterator[Case]:
             yield from of_run({"checkpoint": name, "sentence": sentence, "changes": made})
         yield from of_sentence({"checkpoint": name, "sentence": sentence})
         yield from of_sentence({"checkpoint": name, "sentence": OTHER[name]})
+        yield "heads", {"checkpoint": name, "sentence": sentence}
+        yield "sweep", {"checkpoint": name, "sentence": OTHER[name], "on": "sentence"}
         yield "starters", {"checkpoint": name, "sentence": sentence}
         for mistake in ("padding_rows", "softmax_dim", "no_eval"):
             yield "mistake", {"checkpoint": name, "sentence": CORPORA[name].examples[0].sentence, "name": mistake}
@@ -133,14 +136,14 @@ def of_run(run: dict[str, Any]) -> Iterator[Case]:
     for text in ("", "a", "BE"):
         yield "candidates", {**run, "step": 2, "text": text}
     yield "candidates", {**run, "step": 99}
-    yield "why", {**run, "step": 2, "other": "." if run["changes"] else None}
+    if {"do": "remove_mask", "kind": "decoder"} not in run["changes"] or run["checkpoint"] == "classroom":
+        yield "why", {**run, "step": 2, "other": "." if run["changes"] else None}
 
 
 def of_sentence(run: dict[str, Any]) -> Iterator[Case]:
     """Every question about a sentence."""
-    for name in ("heads", "forced", "diverging"):
+    for name in ("forced", "diverging"):
         yield name, run
-    yield "sweep", {**run, "on": "sentence"}
     for width, alpha in ((1, 0), (3, 0.6), (5, 2)):
         yield "beam", {**run, "width": width, "alpha": alpha}
     for settings in (

@@ -7,7 +7,7 @@ as the server would.
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -31,15 +31,8 @@ from .schema import ChangeForm, CheckpointRequest, MistakeRequest, RunRequest, S
 from .sessions.models import examples_of, translator
 
 SOURCE, TARGET = 1_000_003, 1_000_033  # lengths that no other size equals, in place of a run's
+Side = Literal["source", "target"]
 Answer = tuple[str, dict[str, Any], Any]  # a question's name, the fields of its request that count, and the answer
-
-
-class Vocabularies(TypedDict):
-    """The tokens of both sides by their ids, and whether each folds what is typed."""
-
-    source: tuple[str, ...]
-    target: tuple[str, ...]
-    folds: dict[str, bool]
 
 
 class EngineData(TypedDict):
@@ -50,7 +43,7 @@ class EngineData(TypedDict):
     source_length: int
     output_limit: int
     pad_source: bool
-    vocabularies: Vocabularies
+    vocabularies: dict[Side, tuple[str, ...]]
     max_characters: int
     facts: payload.NetworkFacts
     changes: dict[str, ChangeForm]
@@ -66,22 +59,27 @@ class EngineData(TypedDict):
 
 
 def engine_data(checkpoint: str) -> EngineData:
-    """Of a shipped checkpoint. Raises CheckpointError if there is none of that name."""
+    """Of a shipped checkpoint.
+
+    Raises:
+        CheckpointError: there is none of that name.
+        ValueError: the engine computes another network, or reads other vocabularies.
+    """
     model, corpus = translator(checkpoint), CORPORA[checkpoint]
     made, config = model.checkpoint, model.checkpoint.model.config
+    sizes: dict[str, Any] = {name: value for name, value in vars(config).items() if type(value) is int}
+    plain = TransformerConfig(**sizes, dropout=config.dropout)
+    if config != plain or config.d_model % 4 or config.d_ff % 4 or not (made.src_vocab.folds and made.tgt_vocab.folds):
+        raise ValueError(f"assets/web/engine has no place for the network or the vocabularies of {checkpoint}.")
     examples = [each.sentence for each in examples_of(checkpoint)]
     first = RunRequest(checkpoint=checkpoint, sentence=examples[0])
     return {
         "checkpoint": checkpoint,
-        "config": {name: value for name, value in vars(config).items() if type(value) is int},
+        "config": sizes,
         "source_length": made.source_length,
         "output_limit": made.output_limit,
         "pad_source": made.pad_source,
-        "vocabularies": {
-            "source": made.src_vocab.tokens,
-            "target": made.tgt_vocab.tokens,
-            "folds": {"source": made.src_vocab.folds, "target": made.tgt_vocab.folds},
-        },
+        "vocabularies": {"source": made.src_vocab.tokens, "target": made.tgt_vocab.tokens},
         "max_characters": MAX_CHARACTERS,
         "facts": payload.for_page(run(checkpoint, examples[0]), None, made)["model"],
         "changes": {name: change_form(change) for name, change in CHANGES.items()},

@@ -16,7 +16,7 @@ export type EngineData = {
   source_length: number;
   output_limit: number;
   pad_source: boolean;
-  vocabularies: { source: string[]; target: string[]; folds: { source: boolean; target: boolean } };
+  vocabularies: { source: string[]; target: string[] }; // which fold what is typed
   max_characters: number;
   facts: NetworkFacts;
   changes: Record<string, ChangeForm>;

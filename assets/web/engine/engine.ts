@@ -1,16 +1,16 @@
 // Questions about runs, answered in the browser as transformer/web/api answers them on a server.
 
 import type { Alternatives, FoundCandidates, MessageJSON, ShownRun, Wire } from "#schema";
-import { crossAblations, lens, sweep, why } from "./contribution.ts";
 import type { EngineData } from "./data.ts";
 import { ranked } from "./decoding.ts";
-import { nearestPairs } from "./nearest.ts";
 import { range, softmax } from "./network.ts";
-import { pageRun } from "./payload.ts";
-import { inputSum, positionalEncoding } from "./positions.ts";
+import { crossAblations, lens, sweep, why } from "./questions/contribution.ts";
+import { nearestPairs } from "./questions/nearest.ts";
+import { pageRun } from "./questions/payload.ts";
+import { inputSum, positionalEncoding } from "./questions/positions.ts";
+import { beam, diverging, forced, sampled } from "./questions/strategies.ts";
+import { checks, inside, parameters, shapes, stack, there, valueNorms, valueOutput } from "./questions/sublayers.ts";
 import { Refusal, requestRefusal } from "./refusal.ts";
-import { beam, diverging, forced, sampled } from "./strategies.ts";
-import { checks, inside, parameters, shapes, stack, there, valueNorms, valueOutput } from "./sublayers.ts";
 import { type Translation, Translator } from "./translator.ts";
 import { casefold, PAD, SPECIAL, START } from "./vocabulary.ts";
 

@@ -5,7 +5,7 @@
 import type { Change, Kind } from "../api/types.ts";
 import type { EngineData } from "./data.ts";
 import { cachedDecoder, decode, fullPassDecoder, type Step } from "./decoding.ts";
-import { changesProbe, KINDS, LOCATIONS, parseChanges, probeName } from "./interventions.ts";
+import { changesProbe, LOCATIONS, parseChanges, probeName } from "./interventions.ts";
 import { Network, type Probe, range, sinusoidalPositions } from "./network.ts";
 import { changesRefusal, Refusal, requestRefusal } from "./refusal.ts";
 import { readSafetensors } from "./safetensors.ts";
@@ -54,12 +54,11 @@ export class Translator {
   private readonly runs = new Map<string, Translation>();
 
   constructor(data: EngineData, weights: ArrayBuffer) {
-    const { source, target, folds } = data.vocabularies;
     this.data = data;
     const positions = sinusoidalPositions(Math.max(data.source_length, data.output_limit) + SLACK, data.config.d_model);
     this.network = new Network(data.config, { ...readSafetensors(weights), positions });
-    this.source = new Vocabulary(source, folds.source);
-    this.target = new Vocabulary(target, folds.target);
+    this.source = new Vocabulary(data.vocabularies.source);
+    this.target = new Vocabulary(data.vocabularies.target);
     this.pairs = new Map(
       data.pairs.map(([spelling, target, sure, possible, heldOut]) => {
         const gold = { sure: numbersOf(sure), possible: numbersOf(possible) };
@@ -129,12 +128,10 @@ export class Translator {
   }
 
   /** The corpus's own translation of a run's sentence. */
-  reference = (run: Translation) =>
-    this.pairs.get(
-      this.sourceTokens(run)
-        .filter((token) => token !== PAD)
-        .join(" "),
-    );
+  reference({ source }: Translation) {
+    const ids = source.filter((id) => id !== this.network.config.pad_id);
+    return this.pairs.get(ids.map((id) => this.source.tokens[id]).join(" "));
+  }
 
   sourceTokens = ({ source }: Translation) => source.map((id) => this.source.tokens[id]);
   targetTokens = (ids: number[]) => ids.map((id) => this.target.tokens[id]);
@@ -146,12 +143,13 @@ export class Translator {
       const found = passes.get(probeName(kind, layer, part)) as Float32Array[];
       return isCached && kind !== "encoder" ? joinRows(found, blocks) : (found.at(-1) as Float32Array);
     };
-    const of = <T>(make: (kind: Kind) => T) => Object.fromEntries(KINDS.map((kind) => [kind, make(kind)]));
-    const layers = (kind: Kind) => range(this.network.layers(LOCATIONS[kind].stack));
+    const maps = (kind: Kind) =>
+      range(this.network.layers(LOCATIONS[kind].stack)).map((layer) => value(kind, layer, "weights", n_heads));
+    const mask = (kind: Kind) => value(kind, 0, "mask", 1);
     return {
-      maps: of((kind) => layers(kind).map((layer) => value(kind, layer, "weights", n_heads))),
-      masks: of((kind) => value(kind, 0, "mask", 1)),
-    } as Pick<Translation, "maps" | "masks">;
+      maps: { encoder: maps("encoder"), decoder: maps("decoder"), cross: maps("cross") },
+      masks: { encoder: mask("encoder"), decoder: mask("decoder"), cross: mask("cross") },
+    };
   }
 
   /** Padded like the sentences that the model was trained on. */
@@ -171,29 +169,25 @@ export class Translator {
     const length = source.filter((id) => id !== this.network.config.pad_id).length;
     for (const change of changes) {
       if (change.do !== "swap_word") continue;
-      const isKnown = this.source.words.includes(change.word);
-      const word = isKnown ? change.word : this.source.split(change.word)[0];
-      if (change.position >= length || !this.source.words.includes(word)) throw changesRefusal();
+      const isWord = (word: string) => this.source.words.includes(word);
+      const word = isWord(change.word) ? change.word : this.source.split(change.word)[0];
+      if (change.position >= length || !isWord(word)) throw changesRefusal();
       source[change.position] = this.source.ids.get(word) as number;
     }
     return source;
   }
 
   private forcedIds(forced: string[], changes: Change[]) {
-    const { limit } = this.ends;
-    const idOf = (word: string, refusal: () => Refusal) => {
-      const id = this.target.ids.get(word);
-      if (id === undefined || word === PAD || word === START) throw refusal();
+    const words: (string | undefined)[] = [...forced];
+    for (const change of changes)
+      if (change.do === "force_word") words[Math.min(change.step, this.ends.limit)] = change.word;
+    const refusal = changes.length ? changesRefusal : requestRefusal;
+    if (words.length > this.ends.limit) throw refusal();
+    return Array.from(words, (word) => {
+      const id = word === undefined ? undefined : this.target.ids.get(word);
+      if (word !== undefined && (id === undefined || word === PAD || word === START)) throw refusal();
       return id;
-    };
-    if (forced.length > limit) throw requestRefusal();
-    const ids: (number | undefined)[] = forced.map((word) => idOf(word, requestRefusal));
-    for (const change of changes) {
-      if (change.do !== "force_word") continue;
-      if (change.step >= limit) throw changesRefusal();
-      ids[change.step] = idOf(change.word, changesRefusal);
-    }
-    return ids;
+    });
   }
 }
 

@@ -57,13 +57,11 @@ export class Vocabulary {
   readonly ids: Map<string, number>;
   /** All tokens but P, S and E. */
   readonly words: string[];
-  private readonly folds: boolean;
   private readonly isFolded: boolean;
   private readonly byLetters = new Map<string, string[]>(); // folded or spelt-out word -> the tokens that it can mean
 
-  constructor(tokens: string[], folds: boolean) {
+  constructor(tokens: string[]) {
     this.tokens = tokens;
-    this.folds = folds;
     this.ids = new Map(tokens.map((token, id) => [token, id]));
     this.words = tokens.filter((token) => !SPECIAL.includes(token));
     this.isFolded = this.words.every((word) => fold(word) === word);
@@ -74,8 +72,6 @@ export class Vocabulary {
 
   /** The words of a sentence as they were typed, each with its token, null where it is unknown. */
   read(text: string): { typed: string; token: string | null }[] {
-    if (!this.folds)
-      return splitAtSpaces(text).map((typed) => ({ typed, token: this.words.includes(typed) ? typed : null }));
     const spaced = isAscii(text) ? text : text.normalize("NFC").replace(UNSPACED, " $1 ");
     return splitAtSpaces(spaced)
       .map(quote)
@@ -86,7 +82,7 @@ export class Vocabulary {
   }
 
   /** The words of a sentence: their tokens, and in lower case those that are unknown. */
-  split = (text: string) => this.read(text).map(({ typed, token }) => token ?? (this.folds ? lower(typed) : typed));
+  split = (text: string) => this.read(text).map(({ typed, token }) => token ?? lower(typed));
 
   /** Ids of the words of a sentence. Throws a refusal where it is empty, or has an unknown word or invisible letter. */
   encode(text: string): number[] {
@@ -96,10 +92,8 @@ export class Vocabulary {
     const read = this.read(text);
     if (!read.length) throw new Refusal("error.empty", { known: this.someWords() });
     const unknown = new Map<string, string>();
-    for (const { typed, token } of read) {
-      const name = this.folds ? lower(typed) : typed;
-      if (token === null && !unknown.has(name)) unknown.set(name, typed);
-    }
+    for (const { typed, token } of read)
+      if (token === null && !unknown.has(lower(typed))) unknown.set(lower(typed), typed);
     if (unknown.size) throw this.unknown([...unknown.values()]);
     return read.map(({ token }) => this.ids.get(token as string) as number);
   }
@@ -136,19 +130,16 @@ export class Vocabulary {
 
   /** The refusal suggests known words: all where they are few, else those nearest to the unknown ones. */
   private unknown(words: string[]) {
-    const shown = words.slice(0, 3).map((word) => {
-      const letters = [...word];
-      return `“${letters.length <= 30 ? word : `${letters.slice(0, 30).join("")}…`}”`;
-    });
+    const first = (word: string, most: number) => [...word].slice(0, most).join("");
+    const shown = words.slice(0, 3).map((word) => `“${first(word, 30)}${first(word, 30) === word ? "" : "…"}”`);
     const unknown = { shown, rest: Math.max(0, words.length - 3) };
     const most = this.words.length <= 20 ? 20 : 10;
-    const near = [...new Set(words.slice(0, 3).flatMap((word) => this.near([...word].slice(0, 40).join(""))))];
+    const near = [...new Set(words.slice(0, 3).flatMap((word) => this.near(first(word, 40))))];
     if (near.length && most < 20) return new Refusal("error.unknown_near", { unknown, near: { shown: near, rest: 0 } });
     return new Refusal("error.unknown", { unknown, known: this.someWords(most) });
   }
 
   private near(word: string) {
-    if (!this.folds) return closeMatches(word, this.words);
     const tokens = closeMatches(fold(word), this.byLetters.keys()).flatMap((near) => this.byLetters.get(near) ?? []);
     return [...new Set(tokens)].slice(0, 3);
   }

@@ -2,14 +2,14 @@
 // transformer/analysis/head_ablation.py, contribution.py and word_removal.py.
 
 import type { HeadAblation, Lens, Sweep, Why } from "#schema";
-import type { Kind } from "../api/types.ts";
-import { cachedDecoder, decode, mostLikely } from "./decoding.ts";
-import { LOCATIONS, probeName, withoutHeads } from "./interventions.ts";
-import { type Encoded, logSoftmax, type Network, type Probe, range, softmax, startCache } from "./network.ts";
+import type { Kind } from "../../api/types.ts";
+import { cachedDecoder, decode, mostLikely } from "../decoding.ts";
+import { LOCATIONS, probeName, withoutHeads } from "../interventions.ts";
+import { type Encoded, logSoftmax, type Network, type Probe, range, softmax, startCache } from "../network.ts";
+import { Tape } from "../tape.ts";
+import { SLACK, type Translation, type Translator } from "../translator.ts";
+import { PAD } from "../vocabulary.ts";
 import { looksAhead, there } from "./sublayers.ts";
-import { Tape } from "./tape.ts";
-import { SLACK, type Translation, type Translator } from "./translator.ts";
-import { PAD } from "./vocabulary.ts";
 
 /** The network without a head, whose output becomes zero before W_O (§3.2.2). */
 function without({ network }: Translator, kind: Kind, layer: number, head: number) {

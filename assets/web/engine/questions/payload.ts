@@ -1,12 +1,12 @@
 // A run as the page draws it: transformer/web/api/payload.py.
 
 import type { Candidate, FloatArray, HeadTable, PageMaps, Reference, Run, Step as ShownStep } from "#schema";
-import type { Kind } from "../api/types.ts";
-import { ranked, type Step } from "./decoding.ts";
-import { KINDS } from "./interventions.ts";
-import { range } from "./network.ts";
-import type { Pair, Translation, Translator } from "./translator.ts";
-import { END } from "./vocabulary.ts";
+import type { Kind } from "../../api/types.ts";
+import { ranked, type Step } from "../decoding.ts";
+import { KINDS } from "../interventions.ts";
+import { range } from "../network.ts";
+import type { Pair, Translation, Translator } from "../translator.ts";
+import { END } from "../vocabulary.ts";
 
 const MAX_CANDIDATES = 10;
 const CHUNK = 2 ** 14; // arguments of one call

@@ -1,7 +1,7 @@
 // Whole pairs of a corpus that share words with a sentence: transformer/data/nearest.py.
 
-import type { Pair } from "./translator.ts";
-import { fold, stripPunctuation } from "./vocabulary.ts";
+import type { Pair } from "../translator.ts";
+import { fold, stripPunctuation } from "../vocabulary.ts";
 
 /** The words of a sentence, and each two neighbours. */
 function partsOf(sentence: string) {

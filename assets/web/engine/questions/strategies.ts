@@ -1,10 +1,10 @@
 // Decoding strategies beside greedy: transformer/web/api/decoding.py. The changes of a run have no part here.
 
 import type * as Wire from "#schema";
-import { beamSearch, firstOtherSeed, mostLikely, ranked, sampledFrom, sampler } from "./decoding.ts";
-import { requestRefusal } from "./refusal.ts";
-import type { Translation, Translator } from "./translator.ts";
-import { END, SPECIAL } from "./vocabulary.ts";
+import { beamSearch, firstOtherSeed, mostLikely, ranked, sampledFrom, sampler } from "../decoding.ts";
+import { requestRefusal } from "../refusal.ts";
+import type { Translation, Translator } from "../translator.ts";
+import { END, SPECIAL } from "../vocabulary.ts";
 
 const MAX_DROPPED = 3; // branches that the page shows of those dropped at a step, the likeliest
 const MAX_CANDIDATES = 10; // a step

@@ -2,12 +2,12 @@
 // in every figure comes from Python.
 
 import type { Encoding, EncodingRequest, InputFigure } from "#schema";
-import type { Stack } from "../api/types.ts";
-import type { EngineData, Figure } from "./data.ts";
-import { range, sinusoidalPositions } from "./network.ts";
+import type { Stack } from "../../api/types.ts";
+import type { EngineData, Figure } from "../data.ts";
+import { range, sinusoidalPositions } from "../network.ts";
+import type { Translation, Translator } from "../translator.ts";
 import { floats } from "./payload.ts";
 import { there } from "./sublayers.ts";
-import type { Translation, Translator } from "./translator.ts";
 
 /** Numbers as Plotly reads them. */
 const numbers = (values: Float32Array, ...shape: number[]) => ({

@@ -3,12 +3,12 @@
 // Q queries, K keys, H heads, D model width, d one head's width, L layers.
 
 import type { Check, FloatArray, ParameterRow, Shapes, Sublayer } from "#schema";
-import type { Kind } from "../api/types.ts";
-import { KINDS, LOCATIONS, probeName } from "./interventions.ts";
-import { EPS, linear, type Network, range, softmax } from "./network.ts";
+import type { Kind } from "../../api/types.ts";
+import { KINDS, LOCATIONS, probeName } from "../interventions.ts";
+import { EPS, linear, type Network, range, softmax } from "../network.ts";
+import { requestRefusal } from "../refusal.ts";
+import type { Translation, Translator } from "../translator.ts";
 import { allowed, array, axes, floats, stacked } from "./payload.ts";
-import { requestRefusal } from "./refusal.ts";
-import type { Translation, Translator } from "./translator.ts";
 
 type Seen = Map<string, Float32Array>;
 
