@@ -2,6 +2,7 @@
 //
 // S source, T target, H heads, Q queries, K keys.
 
+import type { GoldAlignment } from "#schema";
 import type { Change, Kind } from "../api/types.ts";
 import type { EngineData } from "./data.ts";
 import { cachedDecoder, decode, fullPassDecoder, type Step } from "./decoding.ts";
@@ -12,12 +13,7 @@ import { readSafetensors } from "./safetensors.ts";
 import { END, PAD, START, Vocabulary } from "./vocabulary.ts";
 
 /** A pair of the corpus with its gold alignment. */
-export type Pair = {
-  spelling: string;
-  target: string;
-  gold: { sure: number[][]; possible: number[][] };
-  heldOut: number;
-};
+export type Pair = { spelling: string; target: string; gold: GoldAlignment; heldOut: number };
 
 /** One run: its tokens, its decoding steps and every attention map, (H, Q, K) of each layer. */
 export type Translation = {
@@ -33,11 +29,7 @@ export type Translation = {
   masks: Record<Kind, Float32Array>; // (Q, K)
 };
 
-type Options = {
-  changes?: Change[];
-  forced?: string[];
-  choose?: (distribution: Float32Array) => number;
-};
+type Options = { changes?: Change[]; forced?: string[]; choose?: (distribution: Float32Array) => number };
 
 const MAX_RUNS = 64;
 export const SLACK = 5; // tokens that a run without a head may output beyond the original

@@ -147,8 +147,9 @@ export class Vocabulary {
 
 /** Python's difflib.get_close_matches: the three most similar, at least 0.6. */
 function closeMatches(word: string, known: Iterable<string>) {
+  const letters = [...word];
   return [...known]
-    .map((each) => ({ each, ratio: (2 * matching(each, word)) / (each.length + word.length) }))
+    .map((each) => ({ each, ratio: (2 * matching([...each], letters)) / (each.length + letters.length) }))
     .filter(({ ratio }) => ratio >= 0.6)
     .sort((one, two) => two.ratio - one.ratio || (one.each < two.each ? 1 : -1))
     .slice(0, 3)
@@ -156,7 +157,7 @@ function closeMatches(word: string, known: Iterable<string>) {
 }
 
 /** Ratcliff and Obershelp: the letters of the longest common part, and of those before and after it. */
-function matching(one: string, two: string): number {
+function matching(one: string[], two: string[]): number {
   let [size, from, to] = [0, 0, 0];
   let lengths: number[] = []; // of the common parts that end on the letter before
   for (let i = 0; i < one.length; i++) {
