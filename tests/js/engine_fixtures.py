@@ -25,6 +25,7 @@ TOY, CLASSROOM = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunk
 SENTENCES = {"toy": TOY, "classroom": CLASSROOM}
 OTHER = {"toy": "mochte cola", "classroom": "Die Frau weiß, dass der Hund die Suppe essen will"}
 MANY = 200
+ABLATED = {"do": "ablate", "kind": "encoder", "layer": 0, "head": 1}
 REFUSED = (
     "",
     " ?! ",
@@ -98,7 +99,7 @@ def cases() -> Iterator[Case]:
             yield "stack", {"checkpoint": name, "sentence": sentence, "changes": made}
         for made in (
             [],
-            [{"do": "ablate", "kind": "encoder", "layer": 0, "head": 1}],
+            [ABLATED],
             [{"do": "remove_mask", "kind": "decoder"}],
         ):
             yield from of_run({"checkpoint": name, "sentence": sentence, "changes": made})
@@ -136,7 +137,7 @@ def of_run(run: dict[str, Any]) -> Iterator[Case]:
     for text in ("", "a", "BE"):
         yield "candidates", {**run, "step": 2, "text": text}
     yield "candidates", {**run, "step": 99}
-    if {"do": "remove_mask", "kind": "decoder"} not in run["changes"] or run["checkpoint"] == "classroom":
+    if (run["checkpoint"] == "toy") == (run["changes"][:1] == [ABLATED]):
         yield "why", {**run, "step": 2, "other": "." if run["changes"] else None}
 
 

@@ -108,36 +108,32 @@ export type Branch = Omit<Hypothesis, "token"> & { token: number };
 type Live = { branch: number | null; cache: Cache };
 
 /** The tree of a beam search with the paper's length penalty, parents before children, and the best branch. */
-export function beamSearch(
-  network: Network,
-  encoded: Encoded,
-  { start, end, limit }: Ends,
-  width: number,
-  alpha: number,
-) {
+export function beamSearch(network: Network, encoded: Encoded, ends: Ends, width: number, alpha: number) {
   const branches: Branch[] = [];
   const finished: number[] = [];
   let live: Live[] = [{ branch: null, cache: startCache() }];
-  for (let step = 0; step < limit && live.length; step++) {
+  for (let step = 0; step < ends.limit && live.length; step++) {
     const places = width - finished.length;
     const penalty = ((5 + step + 1) / 6) ** alpha;
     const found = live.flatMap(({ branch, cache }) => {
       const before = branch === null ? 0 : branches[branch].log_probability;
-      const logits = network.logits(network.decode([branch === null ? start : branches[branch].token], encoded, cache));
+      const logits = network.logits(
+        network.decode([branch === null ? ends.start : branches[branch].token], encoded, cache),
+      );
       const distribution = softmax(logits);
       const logs = logSoftmax(logits);
-      const likeliest = ranked(logs, width + 1);
-      return likeliest.map((token) => ({
+      const extended = (token: number) => ({
         token,
         parent: branch,
         cache,
         p: distribution[token],
         log: before + logs[token],
-      }));
+      });
+      return ranked(logs, width + 1).map(extended);
     });
     live = [];
     for (const [rank, { token, parent, cache, p, log }] of found.sort((a, b) => b.log - a.log).entries()) {
-      const fate = rank >= places ? "dropped" : token === end ? "finished" : "kept";
+      const fate = rank >= places ? "dropped" : token === ends.end ? "finished" : "kept";
       if (fate === "finished") finished.push(branches.length);
       // Each continues with its own copy of the lists, whose arrays never change.
       if (fate === "kept") live.push({ branch: branches.length, cache: { ...cache, self: [...cache.self] } });

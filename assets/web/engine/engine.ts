@@ -31,10 +31,7 @@ export function makeEngine(models: Record<string, Model>): Engine {
     Object.entries(models).map(([name, { data, weights }]) => [name, new Translator(data, weights)]),
   );
   const prepared = Object.values(models).flatMap(({ data }) => data.answers);
-  const answers = { ...runAnswers(translators), ...wordAnswers(translators) } as Record<
-    string,
-    (request: any) => unknown
-  >;
+  const answers: Record<string, any> = { ...runAnswers(translators), ...wordAnswers(translators) };
   return {
     answer(name, request) {
       const isAsked = (given: Record<string, unknown>) =>
@@ -86,7 +83,7 @@ function runAnswers(translators: Translators): Answered {
       return { held_out: model(request).data.held_out_scores, ablations: crossAblations(...runOf(request)) };
     },
     inside: (request) => inside(...runOf(request), request.kind, request.layer),
-    value_output: (request) => valueOutput(...runOf(request), request.kind, request.layer, request.head, request.key),
+    value_output: (request) => valueOutput(...runOf(request), request),
     value_norms: (request) => valueNorms(...runOf(request)),
     stack: (request) => stack(...runOf(request)),
     shapes: (request) => shapes(...runOf(request)),

@@ -21,15 +21,11 @@ export function there<T>(found: T | undefined): T {
 /** (rows, D), heads side by side -> (H, rows, d). */
 function splitHeads(x: Float32Array, { headDim, config: { d_model: width, n_heads } }: Network) {
   const rows = x.length / width;
-  return array(
-    x.map((_, at) => {
-      const [head, row, i] = [Math.floor(at / (rows * headDim)), Math.floor(at / headDim) % rows, at % headDim];
-      return x[row * width + head * headDim + i];
-    }),
-    n_heads,
-    rows,
-    headDim,
-  );
+  const split = x.map((_, at) => {
+    const [head, row, i] = [Math.floor(at / (rows * headDim)), Math.floor(at / headDim) % rows, at % headDim];
+    return x[row * width + head * headDim + i];
+  });
+  return array(split, n_heads, rows, headDim);
 }
 
 /** Every number of one attention sublayer and of its layer's feed-forward. */
@@ -73,15 +69,10 @@ export function inside(translator: Translator, run: Translation, kind: Kind, lay
   return { kind, layer, queries, keys, norm_first: false, head_dim: network.headDim, eps: EPS, allowed: open, arrays };
 }
 
+type Value = { kind: Kind; layer: number; head: number; key: number };
+
 /** v W_O of one key of a head, (D,); b_O belongs to no key. */
-function valueVector(
-  { headDim, weights, config }: Network,
-  kind: Kind,
-  layer: number,
-  v: Float32Array,
-  head: number,
-  key: number,
-) {
+function valueVector({ headDim, weights, config }: Network, { kind, layer, head, key }: Value, v: Float32Array) {
   const width = config.d_model;
   const from = key * width + head * headDim;
   const others = new Float32Array(width); // the other heads are 0
@@ -93,25 +84,18 @@ function valueVector(
 function keyNorms(network: Network, kind: Kind, layer: number, seen: Seen) {
   const v = there(seen.get(probeName(kind, layer, "v")));
   const keys = v.length / network.config.d_model;
-  return Float32Array.from({ length: network.config.n_heads * keys }, (_, at) =>
-    Math.hypot(...valueVector(network, kind, layer, v, Math.floor(at / keys), at % keys)),
-  );
+  const vector = (at: number) => valueVector(network, { kind, layer, head: Math.floor(at / keys), key: at % keys }, v);
+  return Float32Array.from({ length: network.config.n_heads * keys }, (_, at) => Math.hypot(...vector(at)));
 }
 
-export function valueOutput(
-  translator: Translator,
-  run: Translation,
-  kind: Kind,
-  layer: number,
-  head: number,
-  key: number,
-) {
+/** One word's value in a head, after W_O. */
+export function valueOutput(translator: Translator, run: Translation, value: Value) {
   const { network } = translator;
-  const { queries: _, keys } = axes(translator, run, kind);
-  if (!range(network.config.n_heads).includes(head) || !range(keys.length).includes(key)) throw requestRefusal();
-  const name = probeName(kind, layer, "v");
+  const { keys } = axes(translator, run, value.kind);
+  if (!(value.head in range(network.config.n_heads) && value.key in keys)) throw requestRefusal();
+  const name = probeName(value.kind, value.layer, "v");
   const v = there(translator.record(run, (each) => each === name).get(name));
-  return array(valueVector(network, kind, layer, v, head, key), network.config.d_model);
+  return array(valueVector(network, value, v), network.config.d_model);
 }
 
 /** ‖v W_O‖ of every key of every head, (L, H, K); 0 in an ablated head, which adds nothing. */
