@@ -163,7 +163,10 @@ sample: .venv/demo
 	$(BIN)/python -m tests.js.wire .venv/js
 	$(NODE)/json-schema-to-typescript/dist/src/cli.js --ignoreMinAndMaxItems .venv/js/schema.json $@
 
-.venv/js/engine-cases.json: tests/js/engine_fixtures.py $(shell find transformer checkpoints -name '*.py' -o -name '*.safetensors') | .venv/js
+# What an answer of the engine in the browser depends on.
+ENGINE := transformer/web/engine_data.py $(addprefix transformer/,network data inference analysis mistakes web/api web/figures)
+
+.venv/js/engine-cases.json: tests/js/engine_fixtures.py $(shell find checkpoints $(ENGINE) -name '*.py' -o -name '*.json' -o -name '*.safetensors') | .venv/js
 	$(BIN)/python -m tests.js.engine_fixtures .venv/js
 
 .venv/bench: tests/benchmarks/requirements.txt .venv/test .venv/js
