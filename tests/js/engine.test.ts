@@ -7,14 +7,14 @@ import { test } from "node:test";
 import { makeEngine, refusalOf } from "../../assets/web/engine/engine.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-const FIXTURES = process.env.FIXTURES ?? new URL(".venv/js/", ROOT).pathname;
+const FIXTURES = new URL(".venv/js/", ROOT);
 const TOLERANCE = 1e-5; // of a number above 1, of its size
 const ROUNDED = 1.01e-4; // the server rounds the table of heads to four decimals, so that a rounding may turn the last one
 
 type Case = [name: string, request: Record<string, unknown>, answer: any];
 
 const read = (path: string | URL) => readFileSync(path);
-const json = (name: string) => JSON.parse(read(`${FIXTURES}/engine-${name}.json`).toString());
+const json = (name: string) => JSON.parse(read(new URL(`engine-${name}.json`, FIXTURES)).toString());
 const model = (name: string) => {
   const file = read(new URL(`checkpoints/${name}/model.safetensors`, ROOT));
   return {

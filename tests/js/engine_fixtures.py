@@ -94,6 +94,8 @@ def cases() -> Iterator[Case]:
         for each in (*REFUSED, *SPELT, SENTENCES["toy" if name == "classroom" else "classroom"]):
             yield "translate", {"checkpoint": name, "sentence": each, "or_other_model": True, "or_example": True}
             yield "alternatives", {"checkpoint": name, "sentence": each, "own": []}
+        nothing = [{"do": "unknown"}]
+        yield "translate", {"checkpoint": name, "sentence": "Motorrad", "changes": nothing, "or_example": True}
         for made in changes(name):
             yield "translate", {"checkpoint": name, "sentence": OTHER[name], "changes": made}
             yield "stack", {"checkpoint": name, "sentence": sentence, "changes": made}

@@ -3,6 +3,7 @@
 import type { Alternatives, FoundCandidates, MessageJSON, ShownRun, Wire } from "#schema";
 import type { EngineData } from "./data.ts";
 import { ranked } from "./decoding.ts";
+import { parseChanges } from "./interventions.ts";
 import { range, softmax } from "./network.ts";
 import { crossAblations, lens, sweep, why } from "./questions/contribution.ts";
 import { nearestPairs } from "./questions/nearest.ts";
@@ -87,7 +88,7 @@ function runAnswers(translators: Translators): Answered {
     value_norms: (request) => valueNorms(...runOf(request)),
     stack: (request) => stack(...runOf(request)),
     shapes: (request) => shapes(...runOf(request)),
-    parameters: (request) => parameters(model(request), request.kind, request.layer, request.part, request.row),
+    parameters: (request) => parameters(model(request), request),
     positional_encoding: (request) => positionalEncoding(Object.values(translators)[0].data, request),
     input_sum: (request) => inputSum(...runOf(request), request.stack),
     sweep: (request) => sweep(...runOf(request)),
@@ -112,8 +113,9 @@ function show(translator: Translator, sentence: string, changes: unknown = []): 
 
 /** Where the model cannot read the sentence, another one that can, or its own first example. */
 function translate(translators: Translators, request: Questions["translate"]["request"]): ShownRun {
-  const { checkpoint, sentence, changes = [] } = request;
+  const { checkpoint, sentence } = request;
   const translator = named(translators, checkpoint);
+  const changes = parseChanges(request.changes ?? [], translator.data.changes);
   try {
     return show(translator, sentence, changes);
   } catch (error) {

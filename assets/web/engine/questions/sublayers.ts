@@ -2,7 +2,7 @@
 //
 // Q queries, K keys, H heads, D model width, d one head's width, L layers.
 
-import type { Check, FloatArray, ParameterRow, Shapes, Sublayer } from "#schema";
+import type { Check, FloatArray, ParameterRow, ParametersRequest, Shapes, Sublayer } from "#schema";
 import type { Kind } from "../../api/types.ts";
 import { KINDS, LOCATIONS, probeName } from "../interventions.ts";
 import { EPS, linear, type Network, range, softmax } from "../network.ts";
@@ -118,13 +118,7 @@ export function valueNorms(translator: Translator, run: Translation) {
 }
 
 /** One row of a matrix and its bias. */
-export function parameters(
-  { network }: Translator,
-  kind: Kind,
-  layer: number,
-  part: string,
-  row: number,
-): ParameterRow {
+export function parameters({ network }: Translator, { kind, layer, part, row }: ParametersRequest): ParameterRow {
   const { stack } = LOCATIONS[kind];
   const name = part.startsWith("linear") ? `${stack}.${layer}.${part}` : probeName(kind, layer, part);
   const bias = there(network.weights[`${name}.bias`]);
