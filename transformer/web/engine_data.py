@@ -69,7 +69,7 @@ def engine_data(checkpoint: str) -> EngineData:
     made, config = model.checkpoint, model.checkpoint.model.config
     sizes: dict[str, Any] = {name: value for name, value in vars(config).items() if type(value) is int}
     plain = TransformerConfig(**sizes, dropout=config.dropout)
-    if config != plain or config.d_model % 4 or config.d_ff % 4 or not (made.src_vocab.folds and made.tgt_vocab.folds):
+    if config != plain or not (made.src_vocab.folds and made.tgt_vocab.folds):
         raise ValueError(f"assets/web/engine has no place for the network or the vocabularies of {checkpoint}.")
     examples = [each.sentence for each in examples_of(checkpoint)]
     first = RunRequest(checkpoint=checkpoint, sentence=examples[0])

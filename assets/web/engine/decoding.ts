@@ -6,6 +6,8 @@ import type { Hypothesis } from "#schema";
 import { type Cache, type Encoded, logSoftmax, type Network, softmax, startCache } from "./network.ts";
 import { draw, Generator } from "./random.ts";
 
+const MAX_FIRST_SEED = 1000;
+
 /** The id that was output, and the model's own distribution (V,). */
 export type Step = { token: number; distribution: Float32Array };
 
@@ -89,8 +91,6 @@ export function sampler(sampling: Sampling, seed: number) {
   const generator = new Generator(seed);
   return (distribution: Float32Array) => draw(sampledFrom(distribution, sampling), generator);
 }
-
-const MAX_FIRST_SEED = 1000;
 
 /** The first seed that draws another token than greedy decoding outputs; 0 if none of the first thousand does. */
 export function firstOtherSeed(steps: Step[], sampling: Sampling) {

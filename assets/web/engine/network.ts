@@ -276,25 +276,28 @@ export class Network {
   }
 }
 
-/** x Wᵀ + b; four sums at a time, which the processor computes side by side. */
+/** x Wᵀ + b; four outputs at a time, which share what is read of x. */
 export function linear(x: Float32Array, weight: Float32Array, bias: Float32Array) {
   const outputs = bias.length;
   const inputs = weight.length / outputs;
   const y = new Float32Array((x.length / inputs) * outputs);
-  for (let o = 0; o < outputs; o++)
-    for (let at = 0, to = o; at < x.length; at += inputs, to += outputs) {
-      let s0 = 0;
-      let s1 = 0;
-      let s2 = 0;
-      let s3 = 0;
-      for (let i = o * inputs, from = at; from < at + inputs; i += 4, from += 4) {
-        s0 += weight[i] * x[from];
-        s1 += weight[i + 1] * x[from + 1];
-        s2 += weight[i + 2] * x[from + 2];
-        s3 += weight[i + 3] * x[from + 3];
+  for (let o = 0; o < outputs; o += 4) {
+    const [o1, o2, o3] = [1, 2, 3].map((more) => Math.min(o + more, outputs - 1)); // the last one perhaps again
+    for (let at = 0, to = 0; at < x.length; at += inputs, to += outputs) {
+      let [s0, s1, s2, s3] = [bias[o], bias[o1], bias[o2], bias[o3]];
+      for (let i = 0, w0 = o * inputs, w1 = o1 * inputs, w2 = o2 * inputs, w3 = o3 * inputs; i < inputs; i++) {
+        const each = x[at + i];
+        s0 += weight[w0 + i] * each;
+        s1 += weight[w1 + i] * each;
+        s2 += weight[w2 + i] * each;
+        s3 += weight[w3 + i] * each;
       }
-      y[to] = s0 + s1 + s2 + s3 + bias[o];
+      y[to + o] = s0;
+      y[to + o1] = s1;
+      y[to + o2] = s2;
+      y[to + o3] = s3;
     }
+  }
   return y;
 }
 

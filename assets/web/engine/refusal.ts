@@ -1,8 +1,6 @@
 // A request that cannot be met, in the words of the server: a key of assets/locales and the values of its places.
 
-import type { MessageJSON, WordsJSON } from "#schema";
-
-export type Words = WordsJSON;
+import type { MessageJSON } from "#schema";
 
 export class Refusal extends Error {
   readonly reason: MessageJSON;

@@ -1,7 +1,7 @@
 // Text to ids and back, as transformer/data/vocabulary.py: words between spaces, which may differ from their tokens in
 // case, umlauts and the punctuation at their edges.
 
-import type { Words } from "./refusal.ts";
+import type { WordsJSON } from "#schema";
 import { Refusal } from "./refusal.ts";
 
 export const [PAD, START, END] = ["P", "S", "E"];
@@ -106,7 +106,7 @@ export class Vocabulary {
   }
 
   /** The first known words. */
-  someWords = (most = 20): Words => ({
+  someWords = (most = 20): WordsJSON => ({
     shown: this.words.slice(0, most),
     rest: Math.max(0, this.words.length - most),
   });
