@@ -33,7 +33,6 @@ type Options = { changes?: Change[]; forced?: string[]; choose?: (distribution: 
 
 const MAX_RUNS = 64;
 export const SLACK = 5; // tokens that a run without a head may output beyond the original
-
 const numbersOf = (links: string) =>
   links.split(",").map((word) => [...word].map((digit) => Number.parseInt(digit, 36)));
 
