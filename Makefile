@@ -41,7 +41,7 @@ SIDE_BY_SIDE = @$(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FE
 check: .venv/measure .venv/js
 	$(SIDE_BY_SIDE) library page lint
 
-lint: .venv/js/schema.d.ts
+lint: .venv/js/schema.d.ts .venv/js/engine-cases.json
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(NODE)/@biomejs/biome/bin/biome ci
@@ -162,6 +162,12 @@ sample: .venv/demo
 .venv/js/schema.d.ts: tests/js/wire.py $(shell find transformer -name '*.py') | .venv/js
 	$(BIN)/python -m tests.js.wire .venv/js
 	$(NODE)/json-schema-to-typescript/dist/src/cli.js --ignoreMinAndMaxItems .venv/js/schema.json $@
+
+# What an answer of the engine in the browser depends on.
+ENGINE := transformer/web/engine_data.py $(addprefix transformer/,network data inference analysis mistakes web/api web/figures)
+
+.venv/js/engine-cases.json: tests/js/engine_fixtures.py $(shell find checkpoints $(ENGINE) -name '*.py' -o -name '*.json' -o -name '*.safetensors') | .venv/js
+	$(BIN)/python -m tests.js.engine_fixtures .venv/js
 
 .venv/bench: tests/benchmarks/requirements.txt .venv/test .venv/js
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r tests/benchmarks/requirements.txt

@@ -13,8 +13,8 @@ PAGE = 60  # lines; of TypeScript see .biome.json
 BELOW_ALL = {"files", "messages", "settings"}
 UPWARD = {PACKAGE / "inference" / "translator.py": {"web"}}  # when `to_html` is called: its file is the page
 WEB = ["shell", "gradio_internals", "opus_models", "settings", "access_log", "client", "fair_queue", "schema"]
-WEB += ["sessions", "api", "server", "page", "process"]
-SCRIPT_LEVELS = ["api", "state", "ui", "charts", "features"]  # app.ts is above all
+WEB += ["sessions", "api", "engine_data", "server", "page", "process"]
+SCRIPT_LEVELS = ["api", "engine", "state", "ui", "charts", "features"]  # app.ts is above all
 
 
 def imported(file: Path, at_import: bool = False) -> set[str]:

@@ -36,14 +36,18 @@ def nearest_pairs(sentence: str, corpus: Corpus, most: int) -> list[AlignedPair]
 
 @lru_cache(maxsize=8)
 def _candidates(corpus: Corpus) -> tuple[list[tuple[AlignedPair, set[tuple[str, ...]]]], Counter[str]]:
-    """Examples, phrases and held-out pairs or, where a corpus has no held-out ones, all of its own, each with its words
-    and neighbouring words; and in how many of them each word is."""
+    """The known pairs of a corpus, each with its words and neighbouring words; and in how many of them each word is."""
+    candidates = [(pair, _parts(pair.spelling)) for pair in known_pairs(corpus)]
+    return candidates, Counter(part[0] for _, parts in candidates for part in parts if len(part) == 1)
+
+
+def known_pairs(corpus: Corpus) -> tuple[AlignedPair, ...]:
+    """Examples, phrases and held-out pairs or, where a corpus has no held-out ones, all of its own."""
     held_out = next(iter(corpus.held_out.values()), tuple)()  # of the first set, which is made in a moment
     examples = (filter(None, map(strip_punctuation, lower(each.sentence).split())) for each in corpus.examples)
     sources = [*map(" ".join, examples), *corpus.phrases] if held_out else [source for source, _ in corpus.pairs]
     pairs = {pair.source: pair for pair in (*filter(None, map(corpus.find, sources)), *held_out)}
-    candidates = [(pair, _parts(pair.spelling)) for pair in pairs.values()]
-    return candidates, Counter(part[0] for _, parts in candidates for part in parts if len(part) == 1)
+    return tuple(pairs.values())
 
 
 def _parts(sentence: str) -> set[tuple[str, ...]]:

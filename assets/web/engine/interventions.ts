@@ -1,0 +1,146 @@
+// Changes to a run as data, and the probe that makes them: transformer/inference/interventions.py.
+
+import type { ChangeForm } from "#schema";
+import type { Change, ChangeOf, Kind, Stack } from "../api/types.ts";
+import { type Network, type Probe, range } from "./network.ts";
+import { permutation } from "./random.ts";
+import { changesRefusal } from "./refusal.ts";
+
+export const KINDS: readonly Kind[] = ["encoder", "decoder", "cross"];
+/** Where a kind of attention sits in its layer (§3.1): its number among the sublayers, and that of the feed-forward. */
+export const LOCATIONS = {
+  encoder: { stack: "encoder", sublayer: "self_attention", number: 1, feedForward: 2 },
+  decoder: { stack: "decoder", sublayer: "self_attention", number: 1, feedForward: 3 },
+  cross: { stack: "decoder", sublayer: "cross_attention", number: 2, feedForward: 3 },
+} as const;
+
+export const probeName = (kind: Kind, layer: number | string, part: string) =>
+  `${LOCATIONS[kind].stack}.${layer}.${LOCATIONS[kind].sublayer}.${part}`;
+
+/** Fields that say what a change does at its place, which all others name: two changes of one place contradict. */
+const EFFECTS = ["heads", "allowed", "how", "seed", "temperature", "word"];
+const MAX_CHANGES = 500;
+const MAX_WORD = 40;
+const DEFAULTS: Record<string, unknown> = { seed: 0, kind: "all" };
+
+/** Changes of an untrusted request, complete and in their order. Throws a refusal where one means nothing. */
+export function parseChanges(given: unknown, forms: Record<string, ChangeForm>): Change[] {
+  if (!Array.isArray(given) || given.length > MAX_CHANGES) throw changesRefusal();
+  const found = new Map<string, Change>(); // by place
+  for (const each of given) {
+    const change = parseChange(each, forms);
+    const place = JSON.stringify(Object.entries(change).filter(([name]) => !EFFECTS.includes(name)));
+    if (found.has(place) && written(found.get(place) as Change) !== written(change)) throw changesRefusal();
+    found.set(place, change);
+  }
+  const order = (change: Change) => Object.keys(forms).indexOf(change.do);
+  return [...found.values()].sort((one, two) => order(one) - order(two) || (written(one) < written(two) ? -1 : 1));
+}
+
+/** In the order of such texts, as in that of Python's, layer 10 is before layer 2. */
+const written = (change: Change) => JSON.stringify(change);
+
+function parseChange(given: any, forms: Record<string, ChangeForm>): Change {
+  const { fields } = forms[given?.do] ?? {};
+  if (!fields || Object.keys(given).some((name) => name !== "do" && !(name in fields))) throw changesRefusal();
+  const change: Record<string, unknown> = { do: given.do };
+  for (const [name, { kind, choices }] of Object.entries(fields)) {
+    const value = given[name] ?? (choices && !choices.includes("all") ? undefined : DEFAULTS[name]);
+    const isIndex = (each: unknown) => Number.isInteger(each) && (each as number) >= 0;
+    const isTemperature = name === "temperature";
+    const fits = {
+      choice: () => choices?.includes(value),
+      position: () => isIndex(value),
+      number: () => (isTemperature ? value >= 0.01 && value <= 100 : isIndex(value)),
+      positions: () => Array.isArray(value) && value.length > 0 && value.every(isIndex),
+      switch: () => typeof value === "boolean",
+      word: () => typeof value === "string" && value.length > 0 && value.length <= MAX_WORD,
+    }[kind];
+    if (!fits()) throw changesRefusal();
+    change[name] = kind === "positions" ? [...new Set<number>(value)].sort((a, b) => a - b) : value;
+  }
+  return change as unknown as Change;
+}
+
+type Replace = (value: Float32Array, columns: number) => Float32Array;
+
+/**
+ * The probe that makes the changes in a network; undefined if they change only source and output. It needs full passes.
+ * Throws a refusal where the network has no such layer, sublayer or head.
+ *
+ * @param reach - how many positions the decoder can reach
+ */
+export function changesProbe(changes: Change[], network: Network, reach: number): Probe | undefined {
+  const table = new Map<string, Replace[]>();
+  for (const change of changes)
+    for (const [name, replace] of replacements(change, network, reach))
+      table.set(name, [...(table.get(name) ?? []), replace]);
+  if (!table.size) return undefined;
+  return (name, value, columns) => (table.get(name) ?? []).reduce((latest, replace) => replace(latest, columns), value);
+}
+
+/** The intermediates that a change replaces, and how. */
+function replacements(change: Change, network: Network, reach: number): [string, Replace][] {
+  const { n_heads } = network.config;
+  const layers = (stack: Stack) => network.layers(stack);
+  const everyLayer = (kind: Kind, part: string, replace: Replace): [string, Replace][] =>
+    range(layers(LOCATIONS[kind].stack)).map((layer) => [probeName(kind, layer, part), replace]);
+  switch (change.do) {
+    case "ablate":
+    case "isolate": {
+      const heads = change.do === "ablate" ? [change.head] : change.heads;
+      checkWithin(change.layer, layers(LOCATIONS[change.kind].stack));
+      for (const head of heads) checkWithin(head, n_heads);
+      const isOff = (head: number) => heads.includes(head) === (change.do === "ablate");
+      const place = probeName(change.kind, change.layer, "head_output");
+      return [[place, (value, width) => withoutHeads(value, width, network.headDim, isOff)]];
+    }
+    case "remove_mask":
+      return everyLayer(change.kind, "mask", change.kind === "decoder" ? openFuture : (mask) => mask.map(() => 1));
+    case "edit_mask":
+      return everyLayer(change.kind, "mask", (mask, keys) => editMask(mask, keys, change));
+    case "positions":
+      return [
+        [
+          `${change.stack}.positions`,
+          (rows, width) =>
+            moved(rows, width, change, network.weights.positions.subarray(0, reach * network.config.d_model)),
+        ],
+      ];
+    case "temperature":
+      return KINDS.filter((kind) => change.kind === "all" || kind === change.kind).flatMap((kind) =>
+        everyLayer(kind, "scores", (scores) => scores.map((score) => score / change.temperature)),
+      );
+    case "drop_residual":
+      checkWithin(change.layer, layers(change.stack));
+      checkWithin(change.sublayer, change.stack === "encoder" ? 2 : 3, 1);
+      return [[`${change.stack}.${change.layer}.residual${change.sublayer}`, (x) => x.map(() => 0)]];
+    default:
+      return []; // it changes a token
+  }
+}
+
+function checkWithin(value: number, count: number, first = 0) {
+  if (value < first || value >= first + count) throw changesRefusal();
+}
+
+/** Heads' outputs, of which some become zero before W_O (§3.2.2). */
+export const withoutHeads = (value: Float32Array, width: number, headDim: number, isOff: (head: number) => boolean) =>
+  value.map((each, at) => (isOff(Math.floor((at % width) / headDim)) ? 0 : each));
+
+/** Every row as the last one, which has no future: only padding is masked in it. */
+const openFuture: Replace = (mask, keys) => mask.map((_, at) => mask[mask.length - keys + (at % keys)]);
+
+function editMask(mask: Float32Array, keys: number, { query, key, allowed }: ChangeOf<"edit_mask">) {
+  if (query * keys >= mask.length || key >= keys) return mask; // the decoder has not reached this cell yet
+  return mask.map((open, at) => (at === query * keys + key ? +allowed : open));
+}
+
+/** Positions that are removed or permuted. A source is permuted within its length; the decoder's input grows and earlier
+ * words must not move, so its positions are drawn from all that the run can reach. */
+function moved(rows: Float32Array, width: number, { stack, how, seed }: ChangeOf<"positions">, all: Float32Array) {
+  if (how === "removed") return rows.map(() => 0);
+  const these = stack === "encoder" ? rows : all;
+  const order = permutation(these.length / width, seed);
+  return rows.map((_, at) => these[order[Math.floor(at / width)] * width + (at % width)]);
+}

@@ -1,0 +1,17 @@
+// A request that cannot be met, in the words of the server: a key of assets/locales and the values of its places.
+
+import type { MessageJSON } from "#schema";
+
+export class Refusal extends Error {
+  readonly reason: MessageJSON;
+
+  constructor(key: string, values: MessageJSON["values"] = {}) {
+    super(key);
+    this.reason = { key, values, english: "" };
+  }
+}
+
+/** A change that this model or this sentence has no place for. */
+export const changesRefusal = () => new Refusal("error.changes");
+/** A request that the page does not make. */
+export const requestRefusal = () => new Refusal("error.request");

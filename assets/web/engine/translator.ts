@@ -1,0 +1,210 @@
+// Text in, one pure run out: transformer/inference/translator.py.
+//
+// S source, T target, H heads, Q queries, K keys.
+
+import type { GoldAlignment } from "#schema";
+import type { Change, Kind } from "../api/types.ts";
+import type { EngineData } from "./data.ts";
+import { cachedDecoder, decode, fullPassDecoder, type Step } from "./decoding.ts";
+import { changesProbe, LOCATIONS, parseChanges, probeName } from "./interventions.ts";
+import { Network, type Probe, range, sinusoidalPositions } from "./network.ts";
+import { changesRefusal, Refusal, requestRefusal } from "./refusal.ts";
+import { readSafetensors } from "./safetensors.ts";
+import { END, PAD, START, Vocabulary } from "./vocabulary.ts";
+
+/** A pair of the corpus with its gold alignment. */
+export type Pair = { spelling: string; target: string; gold: GoldAlignment; heldOut: number };
+
+/** One run: its tokens, its decoding steps and every attention map, (H, Q, K) of each layer. */
+export type Translation = {
+  sentence: string;
+  changes: Change[];
+  probe: Probe | undefined; // that makes the changes inside the network
+  source: number[];
+  typed: string[];
+  input: number[]; // of the decoder, S first
+  output: number[];
+  steps: Step[];
+  maps: Record<Kind, Float32Array[]>;
+  masks: Record<Kind, Float32Array>; // (Q, K)
+};
+
+type Options = { changes?: Change[]; forced?: string[]; choose?: (distribution: Float32Array) => number };
+
+const MAX_RUNS = 64;
+export const SLACK = 5; // tokens that a run without a head may output beyond the original
+const numbersOf = (links: string) =>
+  links.split(",").map((word) => [...word].map((digit) => Number.parseInt(digit, 36)));
+
+export class Translator {
+  readonly data: EngineData;
+  readonly network: Network;
+  readonly source: Vocabulary;
+  readonly target: Vocabulary;
+  readonly pairs: Map<string, Pair>; // by the tokens of the source
+  private readonly runs = new Map<string, Translation>();
+
+  constructor(data: EngineData, weights: ArrayBuffer) {
+    this.data = data;
+    const positions = sinusoidalPositions(Math.max(data.source_length, data.output_limit) + SLACK, data.config.d_model);
+    this.network = new Network(data.config, { ...readSafetensors(weights), positions });
+    this.source = new Vocabulary(data.vocabularies.source);
+    this.target = new Vocabulary(data.vocabularies.target);
+    this.pairs = new Map(
+      data.pairs.map(([spelling, target, sure, possible, heldOut]) => {
+        const gold = { sure: numbersOf(sure), possible: numbersOf(possible) };
+        return [this.source.split(spelling).join(" "), { spelling, target, gold, heldOut }];
+      }),
+    );
+  }
+
+  get ends() {
+    const [start, end] = [START, END].map((token) => this.target.ids.get(token) as number);
+    return { start, end, limit: this.data.output_limit };
+  }
+
+  /** The run of a request, computed once as long as it is among the latest. */
+  run(sentence: string, given: unknown = []): Translation {
+    const changes = parseChanges(given, this.data.changes);
+    const key = JSON.stringify([sentence, changes]);
+    const run = this.runs.get(key) ?? this.translate(sentence, { changes });
+    this.runs.delete(key);
+    this.runs.set(key, run);
+    if (this.runs.size > MAX_RUNS) this.runs.delete(this.runs.keys().next().value as string);
+    return run;
+  }
+
+  /** Translate, and keep every attention map (§3.2); after the forced tokens the model continues. */
+  translate(sentence: string, { changes = [], forced = [], choose }: Options = {}): Translation {
+    const source = this.changedSource(sentence, changes);
+    const forcedIds = this.forcedIds(forced, changes);
+    const probe = changesProbe(changes, this.network, this.data.output_limit);
+    const recorder = new Recorder((name) => name.endsWith(".weights") || /\.0\.\w+\.mask$/.test(name), probe);
+    const network = this.network.watchedBy(recorder.probe);
+    const next = (probe ? fullPassDecoder : cachedDecoder)(network, network.encode(source));
+    const steps = decode(next, this.ends, { forced: forcedIds, choose });
+    const output = steps.map(({ token }) => token);
+    const read = this.source.read(sentence);
+    return {
+      sentence,
+      changes,
+      probe,
+      source,
+      // A word may have been swapped.
+      typed: source.map((id, i) =>
+        read[i]?.token === this.source.tokens[id] ? read[i].typed : this.source.tokens[id],
+      ),
+      input: [this.ends.start, ...output.slice(0, -1)],
+      output,
+      steps,
+      ...this.recorded(recorder, !probe),
+    };
+  }
+
+  /** Every intermediate of one full pass over a run's own tokens, or over those of its first steps. */
+  record(run: Translation, isWanted: (name: string) => boolean = () => true, steps = run.input.length) {
+    const recorder = new Recorder(isWanted, run.probe);
+    this.network.watchedBy(recorder.probe).forward(run.source, run.input.slice(0, steps));
+    return new Map([...recorder.passes].map(([name, [value]]) => [name, value]));
+  }
+
+  /** Whether this model can translate a sentence. */
+  reads(sentence: string) {
+    try {
+      this.sourceIds(sentence);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** The corpus's own translation of a run's sentence. */
+  reference({ source }: Translation) {
+    const ids = source.filter((id) => id !== this.network.config.pad_id);
+    return this.pairs.get(ids.map((id) => this.source.tokens[id]).join(" "));
+  }
+
+  sourceTokens = ({ source }: Translation) => source.map((id) => this.source.tokens[id]);
+  targetTokens = (ids: number[]) => ids.map((id) => this.target.tokens[id]);
+
+  /** Maps and masks: of the last pass, which had every row, or of passes of which each had the next one. */
+  private recorded({ passes }: Recorder, isCached: boolean): Pick<Translation, "maps" | "masks"> {
+    const { n_heads } = this.network.config;
+    const value = (kind: Kind, layer: number, part: string, blocks: number) => {
+      const found = passes.get(probeName(kind, layer, part)) as Float32Array[];
+      return isCached && kind !== "encoder" ? joinRows(found, blocks) : (found.at(-1) as Float32Array);
+    };
+    const maps = (kind: Kind) =>
+      range(this.network.layers(LOCATIONS[kind].stack)).map((layer) => value(kind, layer, "weights", n_heads));
+    const mask = (kind: Kind) => value(kind, 0, "mask", 1);
+    return {
+      maps: { encoder: maps("encoder"), decoder: maps("decoder"), cross: maps("cross") },
+      masks: { encoder: mask("encoder"), decoder: mask("decoder"), cross: mask("cross") },
+    };
+  }
+
+  /** Padded like the sentences that the model was trained on. */
+  sourceIds(sentence: string) {
+    const { max_characters: most, source_length: longest, pad_source } = this.data;
+    const characters = [...sentence].length;
+    if (characters > most) throw new Refusal("error.too_long", { characters, most });
+    const count = this.source.split(sentence).length;
+    if (count > longest)
+      throw new Refusal("error.too_many_words", { count, most: longest, known: this.source.someWords() });
+    const ids = this.source.encode(sentence);
+    return pad_source ? [...ids, ...Array(longest - ids.length).fill(0)] : ids;
+  }
+
+  private changedSource(sentence: string, changes: Change[]) {
+    const source = this.sourceIds(sentence);
+    const length = source.filter((id) => id !== this.network.config.pad_id).length;
+    for (const change of changes) {
+      if (change.do !== "swap_word") continue;
+      const isWord = (word: string) => this.source.words.includes(word);
+      const word = isWord(change.word) ? change.word : this.source.split(change.word)[0];
+      if (change.position >= length || !isWord(word)) throw changesRefusal();
+      source[change.position] = this.source.ids.get(word) as number;
+    }
+    return source;
+  }
+
+  private forcedIds(forced: string[], changes: Change[]) {
+    const words: (string | undefined)[] = [...forced];
+    for (const change of changes)
+      if (change.do === "force_word") words[Math.min(change.step, this.ends.limit)] = change.word;
+    const refusal = changes.length ? changesRefusal : requestRefusal;
+    if (words.length > this.ends.limit) throw refusal();
+    return Array.from(words, (word) => {
+      const id = word === undefined ? undefined : this.target.ids.get(word);
+      if (word !== undefined && (id === undefined || word === PAD || word === START)) throw refusal();
+      return id;
+    });
+  }
+}
+
+/** A probe that keeps every wanted value, one per pass, after another one has changed it. */
+export class Recorder {
+  readonly passes = new Map<string, Float32Array[]>();
+  readonly probe: Probe;
+
+  constructor(isWanted: (name: string) => boolean, first?: Probe) {
+    this.probe = (name, value, columns) => {
+      const kept = first ? first(name, value, columns) : value;
+      if (isWanted(name)) this.passes.set(name, [...(this.passes.get(name) ?? []), kept]);
+      return kept;
+    };
+  }
+}
+
+/** Blocks (heads) of rows, each pass with the next row of every block; a row of decoder self-attention is longer by one
+ * than the one before. */
+function joinRows(passes: Float32Array[], blocks: number) {
+  const width = passes[passes.length - 1].length / blocks;
+  const joined = new Float32Array(blocks * passes.length * width);
+  passes.forEach((rows, pass) => {
+    const length = rows.length / blocks;
+    for (const block of range(blocks))
+      joined.set(rows.subarray(block * length, (block + 1) * length), (block * passes.length + pass) * width);
+  });
+  return joined;
+}

@@ -1,0 +1,132 @@
+// The engine in the browser answers as the server does: every string the same, every number to 1e-5. tests/js/
+// engine_fixtures.py asks the server.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { makeEngine, refusalOf } from "../../assets/web/engine/engine.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+const FIXTURES = new URL(".venv/js/", ROOT);
+const TOLERANCE = 1e-5; // of a number above 1, of its size
+const ROUNDED = 1.01e-4; // the server rounds the table of heads to four decimals, so that a rounding may turn the last one
+
+type Case = [name: string, request: Record<string, unknown>, answer: any];
+
+const read = (path: string | URL) => readFileSync(path);
+const json = (name: string) => JSON.parse(read(new URL(`engine-${name}.json`, FIXTURES)).toString());
+const model = (name: string) => {
+  const file = read(new URL(`checkpoints/${name}/model.safetensors`, ROOT));
+  return {
+    data: json(name),
+    weights: file.buffer.slice(file.byteOffset, file.byteOffset + file.length) as ArrayBuffer,
+  };
+};
+
+const engine = makeEngine({ toy: model("toy"), classroom: model("classroom") });
+const cases: Case[] = json("cases");
+
+const FLOATS = ["data", "weights", "similarity", "bdata"]; // what holds float32 as base64
+const floats = (text: string) => {
+  const { buffer, byteOffset, length } = Buffer.from(text, "base64");
+  return new Float32Array(buffer.slice(byteOffset, byteOffset + length));
+};
+
+const isFar = (ours: number, theirs: number, most = TOLERANCE * Math.max(1, Math.abs(theirs))) =>
+  !(Math.abs(ours - theirs) <= most); // NaN is far from everything
+
+/** Where two answers differ, or "". */
+function difference(ours: any, theirs: any, place = ""): string {
+  const told = (one: unknown, other: unknown) => `${place}: ${one} instead of ${other}`;
+  if (typeof theirs === "number" && typeof ours === "number") {
+    const isRounded = /\.heads\.data\.\d+\.[34]$/.test(place);
+    return isFar(ours, theirs, isRounded ? ROUNDED : undefined) ? told(ours, theirs) : "";
+  }
+  if (typeof theirs === "string" && typeof ours === "string" && FLOATS.includes(place.split(".").at(-1) ?? "")) {
+    const [mine, wanted] = [floats(ours), floats(theirs)];
+    const at = mine.length === wanted.length ? mine.findIndex((each, i) => isFar(each, wanted[i])) : 0;
+    return at < 0 ? "" : told(`${mine.length} numbers, ${mine[at]}`, `${wanted.length} numbers, ${wanted[at]}`);
+  }
+  if (theirs === null || typeof theirs !== "object" || ours === null || typeof ours !== "object")
+    return ours === theirs ? "" : told(ours, theirs);
+  const names = Object.keys(theirs);
+  if (Object.keys(ours).length !== names.length) return told(Object.keys(ours), names);
+  for (const name of names) {
+    const found = difference(ours[name], theirs[name], `${place}.${name}`);
+    if (found) return found;
+  }
+  return "";
+}
+
+function answer(name: string, request: unknown) {
+  try {
+    return engine.answer(name, request);
+  } catch (error) {
+    return refusalOf(error);
+  }
+}
+
+/** Of an answer what both can say: the engine has no English, and measures its own errors. */
+function comparable(name: string, answered: any) {
+  const copy = structuredClone(answered);
+  for (const message of [copy.error, copy.refused]) if (message) message.english = "";
+  if (name === "checks" && copy.checks)
+    copy.checks = copy.checks.filter((each: any) => each.name !== "torch").map((each: any) => ({ ...each, error: 0 }));
+  return copy;
+}
+
+for (const name of new Set(cases.map(([name]) => name)))
+  test(`${name} is answered as the server answers it`, () => {
+    const differing = cases
+      .filter(([question]) => question === name)
+      .map(([, request, theirs]) => {
+        const found = difference(comparable(name, answer(name, request)), comparable(name, theirs));
+        return found && `${JSON.stringify(request)} ${found}`;
+      })
+      .filter(Boolean);
+    assert.equal(differing.length, 0, `${differing.length}: ${differing.slice(0, 12).join("\n")}`);
+  });
+
+test("enough is compared", () => {
+  const changed = cases.filter(([name, { changes }]) => name === "translate" && (changes as unknown[])?.length);
+  const sentences = new Set(cases.filter(([name]) => name === "translate").map(([, { sentence }]) => sentence));
+  assert.ok(new Set(changed.map(([, { changes }]) => JSON.stringify(changes))).size >= 40);
+  assert.ok(sentences.size >= 200);
+  assert.ok(cases.filter(([, , { error }]) => error).length > 20);
+});
+
+test("a surprise is a sentence that training never saw", () => {
+  const { run } = engine.answer("surprise", { checkpoint: "classroom" }) as any;
+  assert.equal(run.reference.held_out, "held-out sentences");
+  assert.equal((answer("surprise", { checkpoint: "toy" }) as any).error.key, "error.no_held_out");
+});
+
+test("a worker answers by the number of a question", async () => {
+  const posted: any[] = [];
+  let receive: (event: { data: unknown }) => void = () => {};
+  Object.assign(globalThis, {
+    addEventListener: (_: string, react: typeof receive) => (receive = react),
+    postMessage: (message: unknown) => posted.push(message),
+  });
+  await import("../../assets/web/engine/worker.ts");
+  receive({ data: { load: { name: "toy", ...model("toy") } } });
+  receive({ data: { id: 1, name: "translate", request: { checkpoint: "toy", sentence: "ein Cola" } } });
+  receive({ data: { id: 2, name: "translate", request: { checkpoint: "toy", sentence: "ein Haus" } } });
+  assert.deepEqual(
+    posted.map(({ id, answer, error }) => [id, answer?.run.text, error?.key]),
+    [
+      [1, "i want a coke .", undefined],
+      [2, undefined, "error.unknown"],
+    ],
+  );
+});
+
+test("twelve words take milliseconds", () => {
+  const sentence = "Heute habe ich ein kaltes Bier getrunken, weil ich gestern gearbeitet habe";
+  const took = Array.from({ length: 30 }, (_, i) => {
+    const began = performance.now();
+    engine.answer("translate", { checkpoint: "classroom", sentence: `${sentence}${"!".repeat(i)}` }); // each is another
+    return performance.now() - began;
+  });
+  assert.ok(took.sort((a, b) => a - b)[15] < 150, `${took[15]} ms`); // ten times what it takes: machines differ
+});

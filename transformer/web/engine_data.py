@@ -1,0 +1,176 @@
+"""What assets/web/engine is given of a shipped checkpoint beside its weights, so that a page without a server answers
+as the server would.
+
+    python -m transformer.web.engine_data FOLDER     # writes NAME.json for each
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from pydantic_core import to_jsonable_python
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
+from ..analysis.experiments import shipped
+from ..data import CORPORA, Corpus
+from ..data.alignment import AlignedPair
+from ..data.nearest import known_pairs
+from ..inference.interventions import CHANGES
+from ..inference.translator import MAX_CHARACTERS
+from ..live.recordings import DIGITS, recordings
+from ..mistakes import MISTAKES
+from ..network.config import TransformerConfig
+from ..network.shapes import Shape, shapes
+from .api import downloads, heads, mistakes, payload, refusals, what_if, why
+from .api.runs import run
+from .figures import positions as figures
+from .schema import ChangeForm, CheckpointRequest, MistakeRequest, RunRequest, SweepRequest, change_form
+from .sessions.models import examples_of, translator
+
+SOURCE, TARGET = 1_000_003, 1_000_033  # lengths that no other size equals, in place of a run's
+Side = Literal["source", "target"]
+Answer = tuple[str, dict[str, Any], Any]  # a question's name, the fields of its request that count, and the answer
+
+
+class EngineData(TypedDict):
+    """What is known of a checkpoint before it runs; `EngineData` of assets/web/engine/data.ts says how it is read."""
+
+    checkpoint: str
+    config: dict[str, int]
+    source_length: int
+    output_limit: int
+    pad_source: bool
+    vocabularies: dict[Side, tuple[str, ...]]
+    max_characters: int
+    facts: payload.NetworkFacts
+    changes: dict[str, ChangeForm]
+    examples: list[str]
+    pairs: list[tuple[str, str, str, str, int]]
+    held_out: list[str]
+    held_out_scores: heads.HeldOutScores | None
+    capitalised: list[str]
+    shapes: list[dict[str, Any]]
+    figures: dict[str, Any]
+    mistakes: dict[str, mistakes.DecodingSymptom]
+    answers: list[Answer]
+
+
+def engine_data(checkpoint: str) -> EngineData:
+    """Of a shipped checkpoint.
+
+    Raises:
+        CheckpointError: there is none of that name.
+        ValueError: the engine computes another network, or reads other vocabularies.
+    """
+    model, corpus = translator(checkpoint), CORPORA[checkpoint]
+    made, config = model.checkpoint, model.checkpoint.model.config
+    sizes: dict[str, Any] = {name: value for name, value in vars(config).items() if type(value) is int}
+    plain = TransformerConfig(**sizes, dropout=config.dropout)
+    if config != plain or not (made.src_vocab.folds and made.tgt_vocab.folds):
+        raise ValueError(f"assets/web/engine has no place for the network or the vocabularies of {checkpoint}.")
+    examples = [each.sentence for each in examples_of(checkpoint)]
+    first = RunRequest(checkpoint=checkpoint, sentence=examples[0])
+    return {
+        "checkpoint": checkpoint,
+        "config": sizes,
+        "source_length": made.source_length,
+        "output_limit": made.output_limit,
+        "pad_source": made.pad_source,
+        "vocabularies": {"source": made.src_vocab.tokens, "target": made.tgt_vocab.tokens},
+        "max_characters": MAX_CHARACTERS,
+        "facts": payload.for_page(run(checkpoint, examples[0]), None, made)["model"],
+        "changes": {name: change_form(change) for name, change in CHANGES.items()},
+        "examples": examples,
+        "pairs": [_pair(pair, list(corpus.held_out)) for pair in known_pairs(corpus)],
+        "held_out": list(corpus.held_out),
+        "held_out_scores": heads.heads(first)["held_out"],
+        "capitalised": sorted(refusals.CAPITALISED),
+        "shapes": _shapes(config),
+        "figures": _figures(),
+        "mistakes": _mistakes(first),
+        "answers": _answers(checkpoint, corpus),
+    }
+
+
+def _pair(pair: AlignedPair, sets: list[str]) -> tuple[str, str, str, str, int]:
+    """Of 1,256 pairs half of the size of their JSON."""
+
+    def digits(links: tuple[tuple[int, ...], ...]) -> str:
+        return ",".join("".join(np.base_repr(word, 36).lower() for word in words) for words in links)
+
+    held_out = sets.index(pair.held_out) if pair.held_out else -1
+    return pair.spelling, pair.target, digits(pair.gold.sure), digits(pair.gold.possible), held_out
+
+
+def _shapes(config: TransformerConfig) -> list[dict[str, Any]]:
+    """The shape of every tensor here and in a network of the paper's size, with names for a run's two lengths."""
+    names = {SOURCE: "source", TARGET: "target"}
+
+    def named(shape: Shape) -> list[int | str]:
+        return [names.get(size, size) for size in shape.shape]
+
+    papers = TransformerConfig(config.src_vocab_size, config.tgt_vocab_size)
+    both = zip(shapes(config, SOURCE, TARGET), shapes(papers, SOURCE, TARGET), strict=True)
+    return [
+        {"stage": here.stage, "layers": here.layers, "here": named(here), "paper": named(paper)} for here, paper in both
+    ]
+
+
+def _figures() -> dict[str, Any]:
+    """Figures of one number each, of which the engine replaces the numbers."""
+    one = np.zeros((1, 1), np.float32)
+    return {
+        "heatmap": json.loads(figures.heatmap(one).to_json()),
+        "curve": json.loads(figures.curve(one, 0).to_json()),
+        "similar": json.loads(figures.similar(one, 0).to_json()),
+        "input_sum": json.loads(figures.input_sum([""], one, one, one).to_json()),
+    }
+
+
+def _mistakes(first: RunRequest) -> dict[str, mistakes.DecodingSymptom]:
+    """Every mistake of decoding as the first example shows it: the networks with a mistake are here alone."""
+    found = {}
+    for name in (name for name, each in MISTAKES.items() if each.kind == "decoding"):
+        found[name] = mistakes.mistake(MistakeRequest(**first.model_dump(), name=name))
+        for side in (found[name]["right"], found[name]["wrong"]):
+            if side["attention"]:
+                side["attention"] = {**side["attention"], "weights": _rounded(side["attention"]["weights"])}
+    return found
+
+
+def _rounded(weights: list[float]) -> list[float]:
+    return [round(weight, DIGITS) for weight in weights]
+
+
+def _answers(checkpoint: str, corpus: Corpus) -> list[Answer]:
+    """Answers that take more than a run: of trainings, of many sentences, of what the card says. Recordings belong to
+    no checkpoint: they come with the toy."""
+    about = CheckpointRequest(checkpoint=checkpoint)
+    of = {"checkpoint": checkpoint}
+    found: list[Answer] = [("scored", of, why.scored(about)), ("provenance", of, downloads.provenance(about))]
+    if corpus.held_out:
+        request = SweepRequest(checkpoint=checkpoint, sentence="", on="held_out")
+        found.append(("sweep", {**of, "on": "held_out"}, what_if.sweep(request)))
+    for example in examples_of(checkpoint):
+        asked = {**of, "sentence": example.sentence}
+        found.append(("starters", asked, what_if.starters(RunRequest(**asked))))
+    # Of other sentences the known ones, each with its own sentence.
+    found.append(("starters", of, {name: each for name, each in shipped(checkpoint).items() if each.changes}))
+    if checkpoint == "toy":
+        found += [("recorded", {"name": name}, recording) for name, recording in recordings().items()]
+    return found
+
+
+def main(folder: Path) -> None:
+    torch.set_num_threads(1)  # more only slow a small network down
+    folder.mkdir(parents=True, exist_ok=True)
+    for checkpoint in CORPORA:
+        text = json.dumps(to_jsonable_python(engine_data(checkpoint)), ensure_ascii=False, separators=(",", ":"))
+        (folder / f"{checkpoint}.json").write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
