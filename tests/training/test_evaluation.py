@@ -1,14 +1,19 @@
 """Scores of a batch of sentences equal those of single translations."""
 
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from transformer import Translator
+from transformer.analysis.faithfulness import word_effects
 from transformer.data import CORPORA
 from transformer.data.alignment import AlignedPair, AlignmentCounts, GoldAlignment, count_links
 from transformer.training.evaluation import (
@@ -16,10 +21,12 @@ from transformer.training.evaluation import (
     AlignmentScores,
     alignment_scores,
     count_near,
+    main,
     score,
     sentence_alignment,
 )
 
+from ..marian import SENTENCES, marian_folder
 from ..networks import is_clear, network
 
 TOY = tuple(pair for source in ("ich mochte ein bier", "ich mochte ein cola") if (pair := CORPORA["toy"].find(source)))
@@ -155,3 +162,24 @@ def test_near_is_one_word_replaced() -> None:
     assert count_near(["der hund wartet", "die kuh schlaft im park"], training) == 2
     assert count_near(["hund der schlaft", "der hund", "der hund schlaft heute", "ich"], training) == 0
     assert count_near(["der hund wartet"], []) == 0
+
+
+def test_the_command_correlates_any_models_measures_with_removal(tmp_path: Path, capsys: Any) -> None:
+    marian_folder(tmp_path / "model")
+    main([str(tmp_path / "model"), *SENTENCES[:2]])
+    found = dict(re.findall(r"^\| rank correlation, (.*) \| (-?\d\.\d{3}) \|$", capsys.readouterr().out, re.MULTILINE))
+    translator = Translator.load(tmp_path / "model")
+    steps = []
+    for run in map(translator.translate, SENTENCES[:2]):
+        weights = np.mean([m.weights.mean(axis=0) for m in run.attention.cross], axis=0)
+        effects = word_effects(translator, run)
+        steps += [pd.Series(w).rank().corr(pd.Series(e).rank()) for w, e in zip(weights, effects, strict=True)]
+    assert float(found["source words, attention"]) == pytest.approx(np.mean(steps), abs=2e-3)
+    assert {"heads, attention", "heads, direct effect", "source words, gradient × input"} <= found.keys()
+
+
+@pytest.mark.parametrize(("arguments", "why"), [(["toy"], "name sentences"), (["nowhere", "Ein Bier"], "no such")])
+def test_the_command_says_what_it_cannot_score(arguments: list[str], why: str, capsys: Any) -> None:
+    with pytest.raises(SystemExit) as error:
+        main(arguments)
+    assert why in f"{error.value} {capsys.readouterr().err}"

@@ -1,6 +1,7 @@
 """The scores of a checkpoint on held-out sentences: translation quality, and alignment by cross-attention.
 
-`python -m transformer.training.evaluation` prints the tables of the classroom checkpoint's card.
+`python -m transformer.training.evaluation` prints the tables of the classroom checkpoint's card, and with a model and
+sentences behind it how well that model's measures of contribution agree with removing heads and words.
 
 L layers, H heads, T target words, S source words.
 """
@@ -14,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ..analysis.faithfulness import measures_table, score_measures
+from ..analysis.faithfulness import measures_table, rank_correlations, score_measures, word_measures
 from ..data import CORPORA, Pair, encode_pairs, padded
 from ..data.alignment import AlignedPair, AlignmentCounts, GoldAlignment, count_links
-from ..data.vocabulary import END, START
+from ..data.vocabulary import END, START, SentenceError
 from ..inference.decoding import evaluating, greedy_batch
 from ..inference.translator import Translation, Translator
 from ..storage.checkpoint import FOLDER, Checkpoint, CheckpointError, load_checkpoint
@@ -181,15 +182,33 @@ def measure_held_out(checkpoint: Checkpoint, corpus: str) -> dict[str, dict[str,
     return {name: score_measures(translator, pairs()[:MEASURED]) for name, pairs in CORPORA[corpus].held_out.items()}
 
 
+def correlate(translator: Translator, sentences: Sequence[str]) -> dict[str, float]:
+    """The rank correlations of a model's own translations. Integrated gradients would take minutes of a large model.
+
+    Raises:
+        SentenceError: the model cannot translate a sentence.
+    """
+    runs = translator.translate_many(sentences, value_weighted=True)
+    return rank_correlations(translator, runs, [word_measures(translator, run, ["gradient × input"]) for run in runs])
+
+
 def main(arguments: list[str]) -> None:
-    """Score a shipped checkpoint on the held-out sets of its corpus."""
+    """Score a shipped checkpoint on the held-out sets of its corpus; or any model's measures of contribution on
+    sentences, which have no gold alignment, against removing heads and words."""
     scored = [name for name, corpus in CORPORA.items() if corpus.held_out]
     parser = argparse.ArgumentParser(prog="python -m transformer.training.evaluation", description=main.__doc__)
-    parser.add_argument("checkpoint", nargs="?", choices=scored, default=scored[0], help="its name in checkpoints/")
+    parser.add_argument("checkpoint", nargs="?", default=scored[0], help="as Translator.load takes it")
+    parser.add_argument("sentences", nargs="*", help="instead of the held-out sets")
     args = parser.parse_args(arguments)
+    if not args.sentences and args.checkpoint not in scored:
+        parser.error(f"{args.checkpoint} has no held-out sets: name sentences")
     try:
+        if args.sentences:
+            found = correlate(Translator.load(args.checkpoint), args.sentences)
+            print(measures_table({args.checkpoint: found}))
+            return
         checkpoint = load_checkpoint(FOLDER / args.checkpoint)
-    except CheckpointError as error:
+    except (CheckpointError, SentenceError) as error:
         sys.exit(str(error))
     scores = score_held_out(checkpoint, args.checkpoint)
     print(scores_table(scores))
