@@ -1,5 +1,6 @@
 # For visitors
 #   make demo       set up and serve the page
+#   make site       write the page without a server into the folder site, for any static host
 # For developers
 #   make check      format, lint, types and the fast tests: a minute, after every change
 #   make test       everything, with a browser; sets up what it needs on a fresh machine
@@ -30,13 +31,16 @@ NODE := $(BIN)/node .venv/js/node_modules
 # A test run starts Python thirty times, which need not compile the same files each time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check lint unit library page test everything portable format bundle toy classroom evaluate search recordings everyday tried sample bench live modified load crowd attack
+.PHONY: demo site check lint unit library page test everything portable format bundle toy classroom evaluate search recordings everyday tried sample bench live modified load crowd attack
 
 demo: .venv/demo
 	$(BIN)/python app.py
 
 # The parts run side by side, because each leaves a core idle now and then; what each prints stays together.
 SIDE_BY_SIDE = @$(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync)
+
+site: .venv/demo
+	$(BIN)/python -m transformer.web.site site
 
 check: .venv/measure .venv/js
 	$(SIDE_BY_SIDE) library page lint
@@ -164,7 +168,7 @@ sample: .venv/demo
 	$(NODE)/json-schema-to-typescript/dist/src/cli.js --ignoreMinAndMaxItems .venv/js/schema.json $@
 
 # What an answer of the engine in the browser depends on.
-ENGINE := transformer/web/engine_data.py $(addprefix transformer/,network data inference analysis mistakes web/api web/figures)
+ENGINE := transformer/web/engine_data.py $(addprefix transformer/,network data inference analysis mistakes web/api)
 
 .venv/js/engine-cases.json: tests/js/engine_fixtures.py $(shell find checkpoints $(ENGINE) -name '*.py' -o -name '*.json' -o -name '*.safetensors') | .venv/js
 	$(BIN)/python -m tests.js.engine_fixtures .venv/js

@@ -2,6 +2,9 @@
 
 import "./style.css";
 
+import { browserSource } from "./api/browser.ts";
+import { addSource } from "./api/client.ts";
+import { opening } from "./api/schema.ts";
 import { mount as attention } from "./features/attention/attention.ts";
 import { mount as heads } from "./features/attention/heads.ts";
 import { mount as classPanel } from "./features/class/panel.ts";
@@ -35,6 +38,7 @@ const TABS: Record<string, Views> = {
 
 /** Fill the page's place: see transformer/web/page.py. */
 export function start(page: HTMLElement) {
+  if (opening.site) addSource("browser", browserSource(opening.site));
   document.addEventListener("teach:wanted", (event) => teach(...event.detail));
   return fillPage(page, FRAME, TABS);
 }

@@ -11,6 +11,7 @@ const esbuild: typeof import("esbuild") = createRequire(`${ROOT}.venv/js/`)("esb
 export const bundled = () => [
   ...built("assets/web/app.ts", { sourcemap: true, sourcesContent: false }), // the sources are beside it
   ...built("assets/web/file.ts", { format: "iife" }),
+  ...built("assets/web/engine/worker.ts", { outdir: undefined, outfile: "assets/dist/engine.js" }),
 ];
 
 const built = (entry: string, options: import("esbuild").BuildOptions) =>

@@ -26,7 +26,6 @@ from ..network.config import TransformerConfig
 from ..network.shapes import Shape, shapes
 from .api import downloads, heads, mistakes, payload, refusals, what_if, why
 from .api.runs import run
-from .figures import positions as figures
 from .schema import ChangeForm, CheckpointRequest, MistakeRequest, RunRequest, SweepRequest, change_form
 from .sessions.models import examples_of, translator
 
@@ -53,7 +52,6 @@ class EngineData(TypedDict):
     held_out_scores: heads.HeldOutScores | None
     capitalised: list[str]
     shapes: list[dict[str, Any]]
-    figures: dict[str, Any]
     mistakes: dict[str, mistakes.DecodingSymptom]
     answers: list[Answer]
 
@@ -89,7 +87,6 @@ def engine_data(checkpoint: str) -> EngineData:
         "held_out_scores": heads.heads(first)["held_out"],
         "capitalised": sorted(refusals.CAPITALISED),
         "shapes": _shapes(config),
-        "figures": _figures(),
         "mistakes": _mistakes(first),
         "answers": _answers(checkpoint, corpus),
     }
@@ -117,17 +114,6 @@ def _shapes(config: TransformerConfig) -> list[dict[str, Any]]:
     return [
         {"stage": here.stage, "layers": here.layers, "here": named(here), "paper": named(paper)} for here, paper in both
     ]
-
-
-def _figures() -> dict[str, Any]:
-    """Figures of one number each, of which the engine replaces the numbers."""
-    one = np.zeros((1, 1), np.float32)
-    return {
-        "heatmap": json.loads(figures.heatmap(one).to_json()),
-        "curve": json.loads(figures.curve(one, 0).to_json()),
-        "similar": json.loads(figures.similar(one, 0).to_json()),
-        "input_sum": json.loads(figures.input_sum([""], one, one, one).to_json()),
-    }
 
 
 def _mistakes(first: RunRequest) -> dict[str, mistakes.DecodingSymptom]:

@@ -24,6 +24,12 @@ const preferred = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : 
 document.body.classList.toggle("dark", (asked ?? chosen ?? preferred) === "dark");
 """
 
+START = """
+import {{ start }} from "./{app}";
+start(document.querySelector(".html-container > .view"));
+navigator.serviceWorker?.register("./sw.js");
+"""
+
 UNPACK = """
 (async () => {
     const bytes = Uint8Array.from(atob(document.getElementById("packed").textContent), (one) => one.charCodeAt(0));
@@ -57,11 +63,11 @@ def file_document(opening: Any, script: str, title: str, content: bytes, **more:
     return _document(f"{title} · {NAME}", policy, *parts, f"<script>{UNPACK}</script>")
 
 
-def site_document(opening: Any, script: str, style: str, title: str = NAME) -> str:
-    """A document beside its files: the addresses of a module that fills the page's place, and of app.css."""
-    linked = f'<link rel="stylesheet" href="{html.escape(style)}">'
-    module = f'<script type="module" src="{html.escape(script)}"></script>'
-    return _document(title, linked, _data("opening", opening), module)
+def site_document(opening: Any, script: str, style: str, icon: str) -> str:
+    """A document beside its files: the addresses of the page's module, its styles and its icon."""
+    linked = f'<link rel="stylesheet" href="{style}">\n<link rel="icon" href="{icon}">'
+    module = f'<script type="module">{START.format(app=script)}</script>'
+    return _document(NAME, linked, _data("opening", opening), module)
 
 
 def _data(name: str, value: Any) -> str:

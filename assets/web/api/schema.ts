@@ -17,6 +17,13 @@ export const hasTab = (tab: string) => schema.parameters.tab.choices?.includes(t
 
 export const assetAddress = (path: string) => new URL(schema.assets + path, document.baseURI);
 
+/** A file of the assets. A page without a server has some of them packed by gzip. */
+export async function fetchAsset(path: string) {
+  const answer = await fetch(assetAddress(path));
+  if (!answer.ok || !answer.body) throw new Error(`${path} could not be fetched`);
+  return path.endsWith(".gz") ? new Response(answer.body.pipeThrough(new DecompressionStream("gzip"))) : answer;
+}
+
 type Setting = Required<Pick<Parameter, "min" | "max" | "step" | "strategy">>;
 
 /** The settings of the decoding strategies: the parameters with a slider. */

@@ -3,9 +3,6 @@
 import type { ChangeForm, DecodingSymptom, HeldOutScores, NetworkFacts } from "#schema";
 import type { Config } from "./network.ts";
 
-/** A plotly figure, of which the engine fills in the numbers. */
-export type Figure = { data: Record<string, any>[]; layout: Record<string, any> };
-
 /** A pair of the corpus as people write the source, its translation, and of each target word the source words that it
  * translates, surely and possibly, as digits in base 36 between commas; and its held-out set, -1 where it has none. */
 export type KnownPair = [spelling: string, target: string, sure: string, possible: string, heldOut: number];
@@ -26,7 +23,6 @@ export type EngineData = {
   held_out_scores: HeldOutScores | null;
   capitalised: string[];
   shapes: { stage: string; layers: number; here: (number | string)[]; paper: (number | string)[] }[];
-  figures: Record<"heatmap" | "curve" | "similar" | "input_sum", Figure>;
   mistakes: Record<string, DecodingSymptom>; // of the first example
   answers: [name: string, request: Record<string, unknown>, answer: unknown][];
 };

@@ -89,7 +89,7 @@ function runAnswers(translators: Translators): Answered {
     stack: (request) => stack(...runOf(request)),
     shapes: (request) => shapes(...runOf(request)),
     parameters: (request) => parameters(model(request), request),
-    positional_encoding: (request) => positionalEncoding(Object.values(translators)[0].data, request),
+    positional_encoding: positionalEncoding,
     input_sum: (request) => inputSum(...runOf(request), request.stack),
     sweep: (request) => sweep(...runOf(request)),
     beam: (request) => beam(model(request), request.sentence, request.width ?? 4, request.alpha ?? 0.6),

@@ -1,6 +1,6 @@
 // The page's texts in the visitor's language. They are in assets/locales, one file a language.
 
-import { assetAddress, parametersOf, schema } from "../api/schema.ts";
+import { fetchAsset, opening, parametersOf, schema } from "../api/schema.ts";
 import { readPreference, writePreference } from "../api/session.ts";
 import type { Message, Place, Places } from "../api/types.ts";
 import { parts, percentText, percentTexts, withPlurals } from "./message-format.ts";
@@ -23,11 +23,8 @@ export function bringCatalogues(all: Record<string, Catalogue>) {
   brought = all;
 }
 
-async function fetchCatalogue(name: string): Promise<Catalogue> {
-  const answer = await fetch(assetAddress(`/locales/${name}.json`));
-  if (!answer.ok) throw new Error(`no catalogue of ${name}`);
-  return answer.json();
-}
+const fetchCatalogue = async (name: string): Promise<Catalogue> =>
+  (await fetchAsset(`/locales/${name}.json${opening.site ? ".gz" : ""}`)).json();
 
 /** Speak another language from now on: every part of the page is mounted again (see app.ts). */
 async function speak(name: string) {

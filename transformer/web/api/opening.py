@@ -27,6 +27,13 @@ PARTS = ("whatif", "mistakes", "decoding")  # of Break it
 Source = Literal["server", "file", "browser"]
 
 
+class Site(TypedDict):
+    """A page without a server: the questions that its engine answers, and its models."""
+
+    questions: list[str]
+    models: list[str]
+
+
 class Opening(TypedDict):
     """What the page is opened with: who answers it, the schema that it shares with that, the models, the first run."""
 
@@ -43,6 +50,7 @@ class Opening(TypedDict):
     max_positions: int
     train: dict[str, Any]
     mistakes: list[MistakeCode]
+    site: NotRequired[Site]
 
 
 def page_schema(assets: str, plotly: str, streams: Sequence[str], tabs: Sequence[str] = TABS) -> PageSchema:

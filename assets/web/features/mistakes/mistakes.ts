@@ -1,7 +1,7 @@
 // Spot the bug: mistakes of tutorials, each from its symptom over a guess to the lines that cause it.
 
 import type { DecodingSymptom, MistakeCode, MistakeRequest, Symptom } from "#schema";
-import { api, NO_ANSWER, reasonOf } from "../../api/client.ts";
+import { api, canAsk, NO_ANSWER, reasonOf } from "../../api/client.ts";
 import * as trainings from "../../api/mistake-training.ts";
 import { EXERCISES, offeredCauses, opening } from "../../api/schema.ts";
 import { readSession, writeSession } from "../../api/session.ts";
@@ -196,7 +196,9 @@ function describeSymptom(exercise: string, found: DecodingSymptom | Symptom) {
   return [
     h("h3", {}, t("mistakes.symptom")),
     h("p", { class: "say" }, nodes(symptomText(exercise, found), symptomPlaces(found))),
-    isElsewhere ? h("p", { class: "hint" }, nodes("mistakes.elsewhere", places)) : null,
+    isElsewhere
+      ? h("p", { class: "hint" }, nodes(opening.site ? "mistakes.beforehand" : "mistakes.elsewhere", places))
+      : null,
     symptomMaps(exercise, found, "wrong"),
     isDecoding && !found.wrong.attention ? outputTokens(found.wrong) : null,
   ];
@@ -229,7 +231,7 @@ function trainingPanel({ name, seconds }: MistakeCode, isSolved: () => boolean, 
       const isAnother = !isOn && trainings.isTrainingMistake(); // one after the other
       about.hidden = phase !== "idle";
       start.textContent = t(phase === "failed" || phase === "stopped" ? "mistakes.live.again" : "mistakes.live.start");
-      start.hidden = isOn || phase === "shown";
+      start.hidden = isOn || phase === "shown" || !canAsk("train_mistake");
       start.disabled = isAnother;
       recorded.hidden = isOn || phase === "shown" || phase === "recorded";
       setContent(status, isAnother ? t("mistakes.live.other") : trainingStatus(training));

@@ -2,6 +2,7 @@
 
 import type { MistakeCode, Symptom, SymptomSide } from "#schema";
 import type { MistakeTraining } from "../../api/mistake-training.ts";
+import { schema } from "../../api/schema.ts";
 import type { DrawnRun, Kind, Places } from "../../api/types.ts";
 import { describedMap, mapHeading } from "../../charts/attention-map.ts";
 import { lineChart } from "../../charts/line-chart.ts";
@@ -90,7 +91,13 @@ function largeMap(run: DrawnRun, kind: Kind, head: number, file: string) {
 
 export function lossCurves(signal: AbortSignal) {
   const chart = lineChart(isPresenting() ? LOW_CHART : CHART, signal);
-  const element = h("div", { class: "savable" }, h("h4", {}, t("mistakes.loss")), chart.element);
+  const losses = h("p", { class: "hint" }); // where there is no Plotly
+  const element = h(
+    "div",
+    { class: "savable" },
+    h("h4", {}, t("mistakes.loss")),
+    schema.plotly ? chart.element : losses,
+  );
   const draw = (training: MistakeTraining, names: Record<Which, string>) => {
     const curves = WHICH.filter((which) => training[which].length).map((which) => ({
       name: `${names[which]} ${training[which].at(-1)?.[1].toFixed(3)}`,
@@ -103,6 +110,7 @@ export function lossCurves(signal: AbortSignal) {
     if (!curves.length) return;
     const step = curves.at(-1)?.points.at(-1)?.[0];
     const label = t("mistakes.curves", { step, losses: curves.map(({ name }) => name).join(", ") });
+    losses.textContent = label;
     chart.draw({ steps: training.steps, yaxis: LOSS_AXIS, curves, label });
   };
   return { element, draw };

@@ -1,5 +1,6 @@
 // A sentence that the model cannot read: why, which model can, what is nearest, and how to teach it.
 
+import { canAsk } from "../../api/client.ts";
 import { isReal, modelName, models, ownModels, useModel } from "../../api/models.ts";
 import type { Message } from "../../api/types.ts";
 import { formatMessage, joinSentences, nodes, t } from "../../state/i18n.ts";
@@ -47,7 +48,8 @@ export function refusalNotice() {
       const translate = () => askExample({ name: "", sentence: nearest, watch: "" });
       buttons.push(suggest("refusal.nearest", "sentence", nearest, translate, { id: "nearest" }));
     }
-    buttons.push(button("pill", t("refusal.teach"), () => teach(sentence, pairs), { id: "teach" }));
+    if (canAsk("train"))
+      buttons.push(button("pill", t("refusal.teach"), () => teach(sentence, pairs), { id: "teach" }));
     suggestions.replaceChildren(...buttons);
     suggestions.hidden = false;
   }

@@ -1,10 +1,10 @@
 // Train: choose pairs and a network, start, and watch it learn. The other files keep what was chosen and trained.
 
-import { api, isAborted, reasonOf } from "../../api/client.ts";
+import { api, canAsk, isAborted, reasonOf } from "../../api/client.ts";
 import { schema } from "../../api/schema.ts";
 import { isTraining, onTrainingChange, restoreTraining, startTraining, training } from "../../api/training-stream.ts";
 import type { View } from "../../api/types.ts";
-import { t } from "../../state/i18n.ts";
+import { nodes, t } from "../../state/i18n.ts";
 import { state, subscribe } from "../../state/state.ts";
 import { h, isStill, namedChoice } from "../../ui/dom.ts";
 import { changeDetector, isOpen, onSight } from "../../ui/parts.ts";
@@ -45,6 +45,11 @@ export function teach(sentence: string, pairs: [string, string][]) {
 }
 
 export function mount({ element, signal }: View) {
+  if (!canAsk("train")) {
+    const elsewhere = nodes("train.elsewhere", { command: h("code", {}, "make demo") });
+    element.replaceChildren(h("p", { class: "card lead" }, elsewhere));
+    return;
+  }
   restore();
   const live = liveCard(signal);
   const replay = trainingReplay(signal);

@@ -1,0 +1,60 @@
+// The shipped networks in this browser: a worker runs them (assets/web/engine), and answers as a server would.
+
+import type { Site } from "#schema";
+import { assetAddress, fetchAsset } from "./schema.ts";
+import { Refused, type Source } from "./source.ts";
+
+const WEIGHT_BYTES = 4;
+
+type Waiting = { resolve: (answer: unknown) => void; reject: (error: Refused) => void };
+
+/** Weights travel with the lowest bytes of all first, then all second ones, …: so they pack a tenth smaller. */
+export function joinBytes(planes: Uint8Array) {
+  const joined = new Uint8Array(planes.length);
+  const count = planes.length / WEIGHT_BYTES;
+  for (let plane = 0; plane < WEIGHT_BYTES; plane++)
+    for (let i = 0; i < count; i++) joined[i * WEIGHT_BYTES + plane] = planes[plane * count + i];
+  return joined.buffer;
+}
+
+export function browserSource({ models, questions }: Site): Source {
+  const waiting: Map<number, Waiting> = new Map();
+  let asked = 0;
+  let worker: Promise<Worker> | null = null;
+
+  async function start() {
+    const made = new Worker(assetAddress("/engine.js"), { type: "module" });
+    made.onmessage = ({ data: { id, answer, error } }) => {
+      const { resolve, reject } = waiting.get(id) as Waiting;
+      waiting.delete(id);
+      if (error) reject(new Refused(error));
+      else resolve(answer);
+    };
+    const load = async (name: string) => {
+      const answers = [fetchAsset(`/${name}.json.gz`), fetchAsset(`/${name}.planes.gz`)];
+      const [data, packed] = await Promise.all(answers);
+      const weights = joinBytes(new Uint8Array(await packed.arrayBuffer()));
+      made.postMessage({ load: { name, data: await data.json(), weights } }, [weights]);
+    };
+    await Promise.all(models.map(load)).catch((error) => {
+      made.terminate();
+      worker = null; // the next question tries again
+      throw error;
+    });
+    return made;
+  }
+
+  return {
+    answers: (name) => questions.includes(name),
+    async answer(name, request, signal) {
+      worker ??= start();
+      const ready = await worker;
+      signal.throwIfAborted();
+      return new Promise((resolve, reject) => {
+        asked += 1;
+        waiting.set(asked, { resolve, reject });
+        ready.postMessage({ id: asked, name, request });
+      });
+    },
+  };
+}
