@@ -162,4 +162,5 @@ def test_the_download_opens_where_the_visitor_is_and_leads_back() -> None:
     file = File(answer["text"])
     assert answer["name"] == "toy-attention.html"
     assert (file.opening["place"], file.opening["home"]) == ("tab=attention&layer=3", "https://example.org/")
+    assert File(ask(interactive, {**RUN, "place": "?tab=train&layer=3"})["text"]).opening["place"] == "layer=3"
     assert ask(interactive, {**RUN, "page": "javascript:alert(1)"})["error"]["key"]
