@@ -1,10 +1,11 @@
 // The title line: what this is, which model, which language, and one menu for the rest.
 
+import { canAsk } from "../../api/client.ts";
 import { isOwn, isReal, modelName, models, useModel } from "../../api/models.ts";
 import { awaitedModel, cancelWait, secondsLeft } from "../../api/real-models.ts";
 import { isSavedRun, opening, parametersOf } from "../../api/schema.ts";
 import { readPreference, writePreference } from "../../api/session.ts";
-import type { Message, View } from "../../api/types.ts";
+import type { Child, Message, View } from "../../api/types.ts";
 import { placeParameters } from "../../state/address.ts";
 import {
   chooseLanguage,
@@ -198,10 +199,10 @@ export function downloadMenu() {
   const handoutName = () => `${modelName(state.run.checkpoint)}-handout.html`;
   const files = [
     line("handout", "text/html", async () => ({ name: handoutName(), text: await handout() })),
-    line("notebook", "application/x-ipynb+json", () => askAboutRun("notebook", inUnit())),
-    line("interactive", "text/html", () => askAboutRun("interactive", thisPlace())),
-    line("csv", "text/csv", () => askAboutRun("weights_csv", inUnit())),
+    canAsk("notebook") && line("notebook", "application/x-ipynb+json", () => askAboutRun("notebook", inUnit())),
+    canAsk("interactive") && line("interactive", "text/html", () => askAboutRun("interactive", thisPlace())),
+    canAsk("weights_csv") && line("csv", "text/csv", () => askAboutRun("weights_csv", inUnit())),
   ];
-  const list = h("div", { class: "unfolded" }, files, failed);
+  const list = h("div", { class: "unfolded" }, files.filter(Boolean) as Child[], failed);
   return h("details", { id: "downloads" }, h("summary", { class: "entry" }, t("download")), list);
 }

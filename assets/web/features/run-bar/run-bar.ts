@@ -55,7 +55,7 @@ export function mount({ element, signal }: View) {
   onResize(card, () => stickToRun(parts.run), signal);
   parts.source.addEventListener("pointerover", (event) => nameToken(parts, event));
   subscribe(element, () => draw(parts));
-  onResize(parts.run, () => fitTokens(parts.target), signal);
+  onResize(parts.run, () => fitTokens(parts), signal);
   const showQueue = (event: Event) => drawQueue(parts, (event as CustomEvent).detail);
   document.addEventListener("queue:changed", showQueue, { signal });
   serveRequests(bar, signal);
@@ -148,7 +148,7 @@ function draw(parts: Parts) {
   const isNewWidth = parts.isNewWidth(run, isPresenting());
   if (parts.isNewSight(run, step, strongest, isPresenting()))
     requestAnimationFrame(() => {
-      if (isNewWidth) fitTokens(target); // it restyles the line twice: not at every switch
+      if (isNewWidth) fitTokens(parts); // it restyles the line twice: not at every switch
       scrollToMiddle(source, source.children[strongest]);
       scrollToMiddle(target, target.children[step]);
       scrollToMiddle(target.parentElement as HTMLElement, target.children[step]);
@@ -178,7 +178,9 @@ function stickToRun(run: HTMLElement) {
   style.setProperty("--run-line", `${card.offsetHeight - run.offsetTop + STUCK_GAP}px`);
 }
 
-function fitTokens(target: HTMLElement) {
+function fitTokens({ source, target }: Parts) {
+  if (source.scrollWidth > source.clientWidth) source.tabIndex = 0; // so that a keyboard scrolls it
+  else source.removeAttribute("tabindex");
   const line = target.parentElement;
   const now = target.children[state.step];
   if (!line || !now) return;

@@ -1,0 +1,147 @@
+"""The page without a server: files of a static host, after the first visit also without it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from transformer.web.site import write
+
+from .catalogue import t
+from .conftest import LAPTOP, PATIENCE, SETTLED, translate
+from .test_accessible import AXE, AXE_SAYS, RULES
+
+TABS = ("overview", "translate", "attention", "positions", "inside", "train", "break", "lesson")
+HUND = "Der Hund sieht die Katze"
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def hosted(folder: Path) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    write(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(folder: Path) -> Iterator[str]:
+    with hosted(folder) as url:
+        yield url
+
+
+@contextmanager
+def visiting(browser: Browser, width: int = 1440, theme: Any = "light") -> Iterator[BrowserContext]:
+    """A visitor; whatever fails, throws or is complained of fails the test."""
+    look: Any = LAPTOP | {"viewport": {"width": width, "height": 900}, "color_scheme": theme}
+    context = browser.new_context(**look)
+    context.set_default_timeout(PATIENCE)
+    faults: list[str] = []
+    context.on("weberror", lambda error: faults.append(str(error.error)))
+    context.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+    context.on("requestfailed", lambda request: faults.append(request.url))
+    yield context
+    context.close()
+    assert faults == []
+
+
+def opened(context: BrowserContext, address: str) -> Page:
+    page = context.new_page()
+    page.goto(address)
+    page.locator("#translation .chip").first.wait_for()
+    return page
+
+
+def ask(page: Page, sentence: str) -> None:
+    page.locator("#sentence input").fill(sentence)
+    page.keyboard.press("Enter")
+
+
+@pytest.mark.parametrize(("width", "language", "theme"), [(1440, "en", "light"), (390, "zh-Hans", "dark")])
+def test_every_tab_is_there_for_everybody(browser: Browser, site: str, width: int, language: str, theme: str) -> None:
+    with visiting(browser, width, theme) as context:
+        page = opened(context, f"{site}?tab=overview&language={language}")
+        page.evaluate(AXE)
+        page.locator("#tab-overview").focus()
+        for tab in TABS:
+            if tab != "overview" and language == "en":
+                page.keyboard.press("ArrowRight")
+            elif tab != "overview":
+                page.locator(f"#tab-{tab}").click()
+            page.wait_for_function(SETTLED)
+            assert page.evaluate(AXE_SAYS, [RULES, True]) == [], tab
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, tab
+
+
+def test_a_run_is_computed_as_on_a_server(browser: Browser, site: str) -> None:
+    with visiting(browser) as context:
+        page = opened(context, f"{site}?checkpoint=classroom&tab=attention&kind=cross&layer=2&head=3&drawing=table")
+        ask(page, HUND)
+        run = translate("classroom", sentence=HUND)
+        expect(page.locator("#translation .chip")).to_have_text(list(run.output))
+        for query, row in enumerate(run.attention.cross[1].weights[2]):
+            cells = page.locator("#attention .weights tbody tr").nth(query).locator("td")
+            for key, weight in enumerate(row):
+                expect(cells.nth(key)).to_contain_text(f"{weight:.3f}")
+        page.locator("#tab-break").click()
+        page.locator("#decoding button, button[value=decoding]").first.click()
+        expect(page.locator("#decoding")).to_contain_text(run.output[1])
+
+
+def test_what_needs_a_server_says_so_and_nothing_is_offered_in_vain(browser: Browser, site: str) -> None:
+    with visiting(browser) as context:
+        page = opened(context, f"{site}?tab=train&checkpoint=classroom")
+        expect(page.locator("#panel-train")).to_contain_text("make demo")
+        expect(page.locator("#panel-train").locator("button, input, select")).to_have_count(0)
+        page.locator("#menu > summary").click()
+        page.locator("#downloads > summary").click()
+        expect(page.locator("#downloads [data-file]")).to_have_count(1)
+        expect(page.locator("#device")).to_contain_text(t("header.device", device="browser"))
+        page.keyboard.press("Escape")
+        ask(page, "Der Pinguin sieht den Hund")
+        expect(page.locator("#suggestions #nearest")).to_be_visible()
+        expect(page.locator("#suggestions #teach")).to_have_count(0)
+        page.goto(f"{site}?tab=break&part=mistakes&exercise=padding_rows&checkpoint=classroom&sentence={HUND}")
+        expect(page.locator("#mistakes .symptom .say")).not_to_be_empty()
+        elsewhere = t("mistakes.beforehand", model="|", sentence="|").split("|")[0]
+        expect(page.locator("#mistakes .symptom .hint").first).to_contain_text(elsewhere)
+        page.locator("#mistakes .exercises button", has=page.locator(".kind.training")).first.click()
+        expect(page.locator("#mistakes .live .go")).to_be_hidden()
+        page.get_by_role("button", name=t("mistakes.live.recorded")).click()
+        expect(page.locator("#mistakes .symptom .say")).not_to_be_empty()
+
+
+def test_it_comes_again_without_a_network(browser: Browser, folder: Path) -> None:
+    with visiting(browser) as context:
+        with hosted(folder) as url:
+            page = opened(context, url)
+            page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+        context.set_offline(True)
+        page = opened(context, f"{url}?checkpoint=classroom&sentence={HUND.replace(' ', '+')}&tab=inside&layer=2")
+        page.locator("#inside .cell").first.wait_for()
+        ask(page, "Die Katze sieht den Hund")
+        expect(page.locator("#translation .chip")).to_have_text(
+            list(translate("classroom", sentence="Die Katze sieht den Hund").output)
+        )
+        page.locator("#language").select_option("zh-Hant")
+        expect(page.locator("html")).to_have_attribute("lang", "zh-Hant")

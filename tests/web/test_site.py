@@ -1,0 +1,50 @@
+"""The files of the page without a server."""
+
+import gzip
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from transformer.storage.checkpoint import FOLDER, WEIGHTS
+from transformer.web.site import planes, write
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "v-before").mkdir()
+    (folder / "CNAME").write_text("somebody's own")
+    write(folder)
+    return folder
+
+
+def test_it_is_small_and_its_parts_are_found(folder: Path) -> None:
+    files = [each for each in folder.rglob("*") if each.is_file()]
+    assert sum(each.stat().st_size for each in files) <= 6_000_000
+    kept = re.findall(r'"(v-[^"]+)"', (folder / "sw.js").read_text())
+    assert {*kept} == {str(each.relative_to(folder)) for each in files if each.parent != folder}
+    page = (folder / "index.html").read_text()
+    for name in re.findall(r'"\.?/?(v-[\w-]+/[\w.]+)"', page):
+        assert (folder / name).exists(), name
+
+
+def test_an_earlier_version_goes_and_other_files_stay(folder: Path) -> None:
+    assert len(list(folder.glob("v-*"))) == 1
+    assert not (folder / "v-before").exists()
+    assert (folder / "CNAME").exists()
+
+
+def test_the_same_files_are_the_same_version(folder: Path, tmp_path: Path) -> None:
+    write(tmp_path)
+    assert (tmp_path / "sw.js").read_text() == (folder / "sw.js").read_text()
+
+
+def test_weights_are_those_of_the_checkpoint(folder: Path) -> None:
+    for name in ("toy", "classroom"):
+        weights = (FOLDER / name / WEIGHTS).read_bytes()
+        packed = next(folder.glob(f"v-*/{name}.planes.gz")).read_bytes()
+        found = np.frombuffer(gzip.decompress(packed), np.uint8).reshape(4, -1)
+        assert found.T.tobytes() == weights
+        assert planes(weights) == found.tobytes()
