@@ -43,8 +43,9 @@ export function start(page: HTMLElement) {
   return fillPage(page, FRAME, TABS);
 }
 
-export { mistakeTraining } from "./api/mistake-training.ts";
 // For tests and for the browser's console.
+export { api } from "./api/client.ts";
+export { mistakeTraining } from "./api/mistake-training.ts";
 export { parseChanges, requestChanges } from "./state/changes.ts";
 export { askAboutRun } from "./state/server-cache.ts";
 export { showRun, state, update } from "./state/state.ts";

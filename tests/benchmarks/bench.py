@@ -16,11 +16,11 @@ from typing import Any
 
 import torch
 
-from . import drawing, models, translators
+from . import drawing, models, site, translators
 from .ratio import HEADING, MissingError, Ratio, as_table
 
 # Modules with `measure() -> Iterator[Ratio]`, which checks its requirements first.
-PARTS = (models, translators, drawing)
+PARTS = (models, translators, drawing, site)
 RESULTS = Path(__file__).with_name("results.json")
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- make bench -->\n", "\n<!-- end -->"

@@ -120,13 +120,3 @@ test("a worker answers by the number of a question", async () => {
     ],
   );
 });
-
-test("twelve words take milliseconds", () => {
-  const sentence = "Heute habe ich ein kaltes Bier getrunken, weil ich gestern gearbeitet habe";
-  const took = Array.from({ length: 30 }, (_, i) => {
-    const began = performance.now();
-    engine.answer("translate", { checkpoint: "classroom", sentence: `${sentence}${"!".repeat(i)}` }); // each is another
-    return performance.now() - began;
-  });
-  assert.ok(took.sort((a, b) => a - b)[15] < 150, `${took[15]} ms`); // ten times what it takes: machines differ
-});

@@ -179,7 +179,8 @@ function stickToRun(run: HTMLElement) {
 }
 
 function fitTokens({ source, target }: Parts) {
-  if (source.scrollWidth > source.clientWidth) source.tabIndex = 0; // so that a keyboard scrolls it
+  if (source.scrollWidth > source.clientWidth)
+    source.tabIndex = 0; // so that a keyboard scrolls it
   else source.removeAttribute("tabindex");
   const line = target.parentElement;
   const now = target.children[state.step];
