@@ -11,8 +11,8 @@ PACKAGE, SCRIPTS = ROOT / "transformer", ROOT / "assets" / "web"
 LEVELS = ("network", "data", "storage", "inference", "analysis", "training", "mistakes", "live", "web")
 PAGE = 60  # lines; of TypeScript see .biome.json
 BELOW_ALL = {"files", "messages", "settings"}
-WEB = ["gradio_internals", "opus_models", "settings", "access_log", "client", "fair_queue", "schema", "figures"]
-WEB += ["sessions", "api", "server", "page", "process"]
+WEB = ["shell", "gradio_internals", "opus_models", "settings", "access_log", "client", "fair_queue", "schema"]
+WEB += ["figures", "sessions", "api", "server", "page", "process"]
 SCRIPT_LEVELS = ["api", "state", "ui", "charts", "features"]  # app.ts is above all
 
 

@@ -15,7 +15,7 @@ from tests.benchmarks.bench import put, read, written
 from transformer.live.limits import Limits
 from transformer.settings import variables
 from transformer.web.api.__main__ import table
-from transformer.web.page import opening
+from transformer.web.page import opened
 from transformer.web.settings import Settings
 
 from .hub import Hub, served, use
@@ -99,7 +99,7 @@ def test_the_table_of_questions_is_that_of_the_code() -> None:
 
 def test_every_parameter_of_a_link_and_its_choices_are_described() -> None:
     links = (ROOT / "transformer/web/README.md").read_text().partition("## Links")[2].partition("## API")[0]
-    for name, parameter in opening()["schema"]["parameters"].items():
+    for name, parameter in opened()["schema"]["parameters"].items():
         if name != "exercise":  # whose choices the page lists
             assert {
                 each for each in (parameter.get("choices") or ()) if not re.search(rf"\b{each}\b", links)

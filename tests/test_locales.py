@@ -12,7 +12,7 @@ import pytest
 
 from transformer import Vocabulary
 from transformer.messages import Message, Words, formatted
-from transformer.web.page import opening
+from transformer.web.page import opened
 
 ROOT = Path(__file__).parent.parent
 LOCALES = ROOT / "assets/locales"
@@ -39,7 +39,7 @@ OTHERS = LANGUAGES[1:]
 
 
 def test_the_page_offers_the_catalogues_that_there_are() -> None:
-    assert opening()["schema"]["languages"] == LANGUAGES
+    assert opened()["schema"]["languages"] == LANGUAGES
     assert {"en", "zh-Hans", "zh-Hant"} <= set(LANGUAGES)
 
 

@@ -7,12 +7,17 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const esbuild: typeof import("esbuild") = createRequire(`${ROOT}.venv/js/`)("esbuild");
 
-/** Each file of assets/dist: its path and its text. */
-export const bundled = () =>
+/** Each file of assets/dist: its path and its text. A saved run has its program in itself, and takes app.css. */
+export const bundled = () => [
+  ...built("assets/web/app.ts", { sourcemap: true, sourcesContent: false }), // the sources are beside it
+  ...built("assets/web/file.ts", { format: "iife" }),
+];
+
+const built = (entry: string, options: import("esbuild").BuildOptions) =>
   esbuild
     .buildSync({
       absWorkingDir: ROOT,
-      entryPoints: ["assets/web/app.ts"],
+      entryPoints: [entry],
       outdir: "assets/dist",
       bundle: true,
       minifyWhitespace: true,
@@ -21,11 +26,10 @@ export const bundled = () =>
       // and esbuild would make such lists.
       format: "esm",
       charset: "utf8",
-      sourcemap: true,
-      sourcesContent: false, // they are beside it
       logLevel: "warning",
+      ...options,
       write: false,
     })
-    .outputFiles.map(({ path, text }) => ({ path, text }));
+    .outputFiles?.map(({ path, text }) => ({ path, text }));
 
 if (import.meta.main) for (const { path, text } of bundled()) writeFileSync(path, text);

@@ -16,9 +16,10 @@ from transformer.live.events import Failed
 from transformer.live.mistake_training import Symptom
 from transformer.web import schema
 from transformer.web.api.mistakes import MistakeCode
+from transformer.web.api.opening import Opening
 from transformer.web.api.question import Question, Refusal
 from transformer.web.api.table import QUESTIONS
-from transformer.web.page import Opening, opening
+from transformer.web.page import opened
 from transformer.web.sessions.models import Model
 
 REQUESTS = {"HeadsRequest": schema.HeadsRequest}
@@ -85,4 +86,4 @@ def _plain(schema: Any, inside: str = "") -> Any:
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     (folder / "schema.json").write_text(json.dumps(json_schema(QUESTIONS), indent=1))
-    (folder / "page.json").write_text(json.dumps(opening()))
+    (folder / "page.json").write_text(json.dumps(opened()))

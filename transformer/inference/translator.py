@@ -6,7 +6,7 @@ S source, T target, D model width, H heads, V target vocabulary.
 import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -185,6 +185,7 @@ class Translation:
         interventions: the changes made to this run.
         in_pieces: whether the tokens are pieces of words.
         value_weighted: what each key adds to each query, where `Translator.translate` was asked for it.
+        translator: that made it.
     """
 
     sentence: str
@@ -202,6 +203,7 @@ class Translation:
     typed: tuple[str, ...] = ()
     in_pieces: bool = False
     value_weighted: ValueWeighted | None = None
+    translator: "Translator | None" = None
 
     def __repr__(self) -> str:
         return f"Translation({self.sentence!r} -> {self.text!r}, {len(self.steps)} steps, {self.checkpoint})"
@@ -286,6 +288,28 @@ class Translation:
         import pandas as pd
 
         return pd.DataFrame(self.attention.heads())
+
+    def to_html(
+        self, path: str | Path, *, ablations: bool = False, place: Mapping[str, str | int | bool] | None = None
+    ) -> None:
+        """Write the page of this run as one file, which asks nobody for anything: Overview, Translate, Attention,
+        Positions and Inside a head, in every language of the page. Of a long run of a large model, whose numbers would
+        take tens of megabytes, Inside a head has what fits into three.
+
+        Args:
+            ablations: also run without each head of cross-attention, and show what changes.
+            place: where the file opens, by the parameters of the page's links, with numbers from 0:
+                `{"tab": "attention", "kind": "cross", "layer": 5, "head": 2}`. Links to places of the file have
+                them behind `#`, and from 1.
+
+        Raises:
+            ValueError: there is no such parameter; or the run was made by no Translator.
+        """
+        from ..web.api.frozen import file_of  # the one import that points up: the file is the page
+
+        if self.translator is None:
+            raise ValueError("This run was made by no Translator.")
+        Path(path).write_text(file_of(self, ablations, place or {}), "utf-8")
 
 
 @dataclass(frozen=True)
@@ -540,6 +564,7 @@ class Translator:
             typed=tuple(typed.get(i, token) for i, token in enumerate(source_tokens)),
             in_pieces=isinstance(vocab, PieceVocabulary),
             value_weighted=to_maps(ours, attention) if ours else None,
+            translator=self,
         )
 
     def reads(self, sentence: str) -> bool:

@@ -68,6 +68,15 @@ class DownloadRequest(ChangedRunRequest):
     words: bool = False
 
 
+class PageFileRequest(ChangedRunRequest):
+    """A run as a file with its page: with the run without each head, and opened at a place, as a link of `page` has
+    it."""
+
+    ablations: bool = False
+    place: str = Field("", max_length=MAX_PLACE)
+    page: str = Field("", max_length=MAX_ADDRESS, pattern=r"^(https?://.*)?$")
+
+
 class CandidatesRequest(ChangedRunRequest):
     """Tokens that could come next at a step of a run, with a text in them."""
 

@@ -6,6 +6,15 @@ export const opening: Opening = JSON.parse(document.getElementById("opening")?.t
 
 export const schema: PageSchema = opening.schema;
 
+/** Whether the page is a file that holds one run: nothing else can be asked for. */
+export const isSavedRun = opening.source === "file";
+
+/** The parameters of the address. In a file they stand behind #, because its address may have nothing else. */
+export const parametersOf = ({ search, hash }: { search: string; hash: string }) =>
+  isSavedRun ? hash.slice(1) || (opening.place ?? "") : search;
+
+export const hasTab = (tab: string) => schema.parameters.tab.choices?.includes(tab) ?? false;
+
 export const assetAddress = (path: string) => new URL(schema.assets + path, document.baseURI);
 
 type Setting = Required<Pick<Parameter, "min" | "max" | "step" | "strategy">>;

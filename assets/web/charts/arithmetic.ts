@@ -1,7 +1,8 @@
 // How one number of a sublayer came about, with every term of it.
 
+import { Refused } from "../api/source.ts";
 import type { Child } from "../api/types.ts";
-import { formatNumber, t } from "../state/i18n.ts";
+import { formatMessage, formatNumber, t } from "../state/i18n.ts";
 import { fetchParameters, fetchValue, type Matrix } from "../state/server-cache.ts";
 import { h } from "../ui/dom.ts";
 import { dot, fixed, mean, normalised, products, root, scaled, softmax, sum, variance } from "../ui/numbers.ts";
@@ -29,6 +30,7 @@ export function cellExplainer(show: (title: string, body: Child[]) => void) {
     try {
       showLatest(title, await ARITHMETIC[row](view, i, token));
     } catch (error) {
+      if (error instanceof Refused) return showLatest(title, [hint(formatMessage(error.reason))]);
       showLatest(t("inside.failed"), []);
       throw error;
     }

@@ -2,7 +2,7 @@
 
 import type { Parameter } from "#schema";
 import { checkpointFromAddress, firstRun, modelAddress } from "../api/models.ts";
-import { schema } from "../api/schema.ts";
+import { isSavedRun, parametersOf, schema } from "../api/schema.ts";
 import type { RunRequest, State } from "../api/types.ts";
 import { formatChanges, parseChanges } from "./changes.ts";
 import { language } from "./i18n.ts";
@@ -32,7 +32,7 @@ export function placeParameters() {
 /** The address of the place, with what else stands in `href`. */
 export function formatAddress(href: string, presenting: boolean, run: RunRequest) {
   const url = new URL(href);
-  const written = new URLSearchParams(url.search); // each change of url.searchParams would write the whole address
+  const written = new URLSearchParams(isSavedRun ? url.hash.slice(1) : url.search); // each change of url.searchParams would write the whole address
   const special: Record<string, string | null> = {
     checkpoint: modelAddress(run.checkpoint),
     sentence: run.sentence,
@@ -45,7 +45,7 @@ export function formatAddress(href: string, presenting: boolean, run: RunRequest
     const value = name in special ? special[name] : formatParameter(parameter);
     if (value !== null) written.set(name, value);
   }
-  url.search = written.toString();
+  url[isSavedRun ? "hash" : "search"] = written.toString();
   return url.href;
 }
 
@@ -67,7 +67,7 @@ function formatParameter({ kind, state: name, default: usual, always, part }: Pa
   return String(value);
 }
 
-let presenting = new URLSearchParams(globalThis.location?.search).get("present") === "yes";
+let presenting = globalThis.location && new URLSearchParams(parametersOf(location)).get("present") === "yes";
 export const isPresenting = () => presenting;
 
 export function forgetClass() {
@@ -128,6 +128,7 @@ export function openingTab(search: string): Place {
 
 /** @param wrong takes what of a run cannot be */
 function parseRun(asked: URLSearchParams, wrong: string[]): RunRequest | null {
+  if (isSavedRun) return null;
   const checkpoint = checkpointFromAddress(asked.get("checkpoint") ?? "toy");
   if (!checkpoint) {
     wrong.push("checkpoint");

@@ -1,6 +1,6 @@
 // The page's texts in the visitor's language. They are in assets/locales, one file a language.
 
-import { assetAddress, schema } from "../api/schema.ts";
+import { assetAddress, parametersOf, schema } from "../api/schema.ts";
 import { readPreference, writePreference } from "../api/session.ts";
 import type { Message, Place, Places } from "../api/types.ts";
 import { parts, percentText, percentTexts, withPlurals } from "./message-format.ts";
@@ -10,17 +10,29 @@ export const LANGUAGES: Record<string, string> = Object.fromEntries(
 );
 const LANGUAGE_KEY = "attention-bitte-language";
 
-let catalogue: Record<string, string> = {};
+type Catalogue = Record<string, string>;
+
+let catalogue: Catalogue = {};
+let brought: Record<string, Catalogue> = {};
 export let language = "en"; // until a catalogue has come
 let wanted = language; // the language that was chosen last
 let formats = formatsOf(language); // made once, because toLocaleString looks its language up every time
 
+/** Catalogues by their languages, of a page that has nobody to fetch them from. */
+export function bringCatalogues(all: Record<string, Catalogue>) {
+  brought = all;
+}
+
+async function fetchCatalogue(name: string): Promise<Catalogue> {
+  const answer = await fetch(assetAddress(`/locales/${name}.json`));
+  if (!answer.ok) throw new Error(`no catalogue of ${name}`);
+  return answer.json();
+}
+
 /** Speak another language from now on: every part of the page is mounted again (see app.ts). */
 async function speak(name: string) {
   wanted = name;
-  const answer = await fetch(assetAddress(`/locales/${name}.json`));
-  if (!answer.ok) throw new Error(`no catalogue of ${name}`);
-  const texts = await answer.json();
+  const texts = brought[name] ?? (await fetchCatalogue(name));
   if (name !== wanted) return; // another one was chosen before this one's texts came
   catalogue = texts;
   language = name;
@@ -118,6 +130,6 @@ export function speakPreferredLanguage() {
   const spoken = navigator.languages.map((tag) =>
     traditional(tag) ? "zh-Hant" : /^zh\b/i.test(tag) ? "zh-Hans" : tag.slice(0, 2),
   );
-  const wishes = [new URLSearchParams(location.search).get("language"), readPreference(LANGUAGE_KEY), ...spoken];
+  const wishes = [new URLSearchParams(parametersOf(location)).get("language"), readPreference(LANGUAGE_KEY), ...spoken];
   return speak(wishes.find((wish) => wish && schema.languages.includes(wish)) ?? "en");
 }

@@ -1,5 +1,6 @@
 // The frame: the title line, the sentence and the tabs fold to one line, for a class and on a small screen.
 
+import { parametersOf } from "../api/schema.ts";
 import { isPresenting, setPresenting } from "../state/address.ts";
 import { update } from "../state/state.ts";
 import { closest } from "./parts.ts";
@@ -7,7 +8,7 @@ import { closest } from "./parts.ts";
 export const narrow = matchMedia("(width < 900px)"); // a phone, or a laptop at 200%
 
 /** Where the screen is small: a link leads to what it names. */
-export let isFolded = isPresenting() || new URLSearchParams(location.search).has("tab");
+export let isFolded = isPresenting() || new URLSearchParams(parametersOf(location)).has("tab");
 
 export function fold(wanted: boolean) {
   isFolded = wanted;

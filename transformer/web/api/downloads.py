@@ -5,6 +5,7 @@ import unicodedata
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
+from urllib.parse import parse_qsl
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
@@ -13,10 +14,11 @@ from ...analysis.notebook import notebook as notebook_of
 from ...live.form import NetworkForm
 from ...storage.hub import is_on_hub
 from ...storage.portable import PortableModel
-from ..schema import CheckpointRequest, DownloadRequest
+from ..schema import CheckpointRequest, DownloadRequest, PageFileRequest
 from ..sessions.model_store import file_name, model_store
 from ..sessions.models import card, found_in_card, own_model, title, translator
 from ..sessions.real_models import real_models
+from .frozen import interactive_page
 from .runs import run_of
 
 TRAINING = ("schedule", "learning_rate", "warmup_steps", "batch_size", "label_smoothing")
@@ -79,6 +81,15 @@ def notebook(request: DownloadRequest) -> Download:
     name, file = (file_name(own.name), own.file) if own else (source, None)
     text = notebook_of(run_of(request), name, file, request.words)
     return {"name": f"{_short(request.checkpoint)}-attention.ipynb", "text": text}
+
+
+def interactive(request: PageFileRequest) -> Download:
+    """The page of the run as one file."""
+    place = dict(parse_qsl(request.place))
+    text = interactive_page(
+        request.checkpoint, run_of(request), title(request.checkpoint), request.ablations, place, request.page
+    )
+    return {"name": f"{_short(request.checkpoint)}-attention.html", "text": text}
 
 
 def _short(checkpoint: str) -> str:

@@ -95,6 +95,11 @@ _large_runs = BoundedCache(LARGE_RUNS, _bytes)  # a long one has 50 MB, and ever
 when_unloaded.append(_large_runs.clear)
 
 
+def keep(checkpoint: str, translation: Translation) -> None:
+    """A run of a model that is lent, as it was made: questions about it find this one."""
+    _large_runs.put((checkpoint, translation.sentence, translation.interventions), translation)
+
+
 def run_of(request: ChangedRunRequest) -> Translation:
     """The run that a request is about, as `run`."""
     return run(request.checkpoint, request.sentence, request.changes)

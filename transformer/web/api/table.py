@@ -71,6 +71,7 @@ QUESTIONS: dict[str, Question] = {
         classes.lead_class,
         downloads.weights_csv,
         downloads.notebook,
+        downloads.interactive,
         downloads.provenance,
     )
 }

@@ -1,7 +1,8 @@
 """Which models there are: the shipped ones, visitors' own, and the real ones that the server lists."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache, wraps
 from typing import Any, Concatenate, NotRequired, ParamSpec, TypeVar
@@ -24,6 +25,8 @@ from .real_models import real_models
 MAX_WORK = 10**11  # multiplications of one answer: some seconds of one thread
 WORDS = 20  # of a held-out pair, both sides
 
+_lent: dict[str, Translator] = {}
+
 P = ParamSpec("P")
 T = TypeVar("T")
 About = TypeVar("About", bound=str | CheckpointRequest)
@@ -33,9 +36,28 @@ class RefusedCheckpointError(MessageError, CheckpointError):
     """A checkpoint that cannot be used, and why, for visitors."""
 
 
+@contextmanager
+def lent(model: Translator) -> Iterator[str]:
+    """A name under which a caller's own model answers questions meanwhile, whatever else has the model's own."""
+    name = f"lent-{id(model)}"
+    _lent[name] = model
+    try:
+        yield name
+    finally:
+        del _lent[name]
+        for forget in when_unloaded:
+            forget()
+
+
+def is_lent(checkpoint: object) -> bool:
+    return checkpoint in _lent
+
+
 def translator(checkpoint: str) -> Translator:
-    """A shipped checkpoint, loaded once and shared, a visitor's own model, or a real one; runs do not change it.
-    Raises CheckpointError if there is none of that name, or it cannot be loaded."""
+    """A shipped checkpoint, loaded once and shared, a visitor's own model, a real one, or one that is lent; runs do not
+    change it. Raises CheckpointError if there is none of that name, or it cannot be loaded."""
+    if is_lent(checkpoint):
+        return _lent[checkpoint]
     if checkpoint in real_models():
         return real_models().translator(checkpoint)
     own = own_model(checkpoint)
@@ -43,8 +65,8 @@ def translator(checkpoint: str) -> Translator:
 
 
 def is_large(checkpoint: object) -> bool:
-    """Whether it names a model that may be large: a visitor's own, or a real one."""
-    return is_own_model(checkpoint) or checkpoint in real_models()
+    """Whether it names a model that may be large: a visitor's own, a real one, or one that is lent."""
+    return is_own_model(checkpoint) or is_lent(checkpoint) or checkpoint in real_models()
 
 
 def card(checkpoint: str) -> str:
@@ -121,6 +143,8 @@ def _shipped(checkpoint: str) -> tuple[Translator, str]:
 def corpus_of(checkpoint: str) -> Corpus | None:
     """The corpus that a model learned from, where that is known. Raises ModelGoneError if it is a visitor's own, and
     no longer there."""
+    if is_lent(checkpoint):
+        return CORPORA.get(_lent[checkpoint].name)
     own = own_model(checkpoint)
     return own.corpus if own else CORPORA.get(checkpoint)
 

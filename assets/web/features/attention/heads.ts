@@ -1,7 +1,9 @@
 // How well each cross-attention head aligns the words, what every head is like, and what a high weight does not prove.
 
 import type { HeadAblation, Heads } from "#schema";
+import { canAsk } from "../../api/client.ts";
 import { type HeadStream, streamHeads } from "../../api/head-stream.ts";
+import { hasTab } from "../../api/schema.ts";
 import type { Child, Run, View } from "../../api/types.ts";
 import { hasFullyMaskedRow } from "../../charts/attention-map.ts";
 import { scoreGrid } from "../../charts/head-grids.ts";
@@ -81,7 +83,10 @@ function headAnswer(redraw: () => void) {
   }
   return {
     heads: () => answer,
-    progress: () => (stream ? headProgress(stream, start) : button("pill", t("heads.start"), start, { id: "ablate" })),
+    progress: () => {
+      if (!canAsk("head_events")) return null;
+      return stream ? headProgress(stream, start) : button("pill", t("heads.start"), start, { id: "ablate" });
+    },
     forgetOthers() {
       if (asked === tokenRun(state.run)) return;
       answer = null;
@@ -90,9 +95,9 @@ function headAnswer(redraw: () => void) {
     },
     async fetch() {
       const run = tokenRun(state.run);
-      if (asked === run) return;
+      if (asked === run || !canAsk("heads")) return;
       asked = run;
-      if (run.model.pieces) {
+      if (run.model.pieces && canAsk("head_events")) {
         answer = { held_out: null, ablations: [] };
         return;
       }
@@ -135,11 +140,11 @@ function alignmentColumn() {
       about.replaceChildren(...joinSentences(t("heads.about"), rates && !hasEnoughGold(run) ? t("heads.luck") : ""));
       const grid = rates ? errorGrid(rates, "here") : hint(whyNoScores(run));
       here.replaceChildren(h("h3", {}, t("heads.here")), grid);
-      heldOut.hidden = Boolean(answer) && !elsewhere;
+      heldOut.hidden = (Boolean(answer) || !canAsk("heads")) && !elsewhere;
       const heading = run.changes.length ? "heads.there_original" : "heads.there_count";
       const title = h("h3", {}, elsewhere ? t(heading, { count: elsewhere.sentences }) : t("heads.there"));
       heldOut.replaceChildren(title, elsewhere ? errorGrid(elsewhere.error_rates, "there") : hint("…"));
-      const waiting = run.changes.length ? t("ablation.changed") : "…";
+      const waiting = run.changes.length ? t("ablation.changed") : canAsk("heads") ? "…" : "";
       const isKnown = answer && !run.changes.length;
       const found = isKnown && answer.ablations.length ? describeAblation(run, answer.ablations) : [];
       setChildren(verdict, isKnown ? found : waiting, found.length ? " " : "", progress);
@@ -157,6 +162,7 @@ function errorGrid(rates: number[][], name: string) {
 function whyNoScores({ model, reference }: Run) {
   const stop = LESSON_STOPS.indexOf("align");
   const openAlignment = () => update({ tab: "lesson", stop, stops: stopsWith(stop) });
+  if (model.pieces && !hasTab("lesson")) return t("heads.real");
   if (model.pieces) return [t("heads.real"), " ", link(t("heads.draw"), openAlignment)];
   if (!reference) return t("heads.unknown");
   return reference.aligned ? t("heads.mistaken", { right: reference.text }) : t("heads.unaligned");
@@ -211,7 +217,7 @@ function tableColumn(redraw: () => void) {
     element: pictureFrame(place, () => `${state.kind}-heads`, [heading, place, about]),
     draw(answer: Heads | null) {
       const { run, kind } = state;
-      const hasAblations = kind === "cross" && !run.changes.length; // each was ablated in the run without changes
+      const hasAblations = kind === "cross" && !run.changes.length && canAsk("heads"); // each was ablated in the run without changes
       const isShown = { ...ALWAYS, aligned: kind === "cross" && !run.model.pieces, ablated: hasAblations };
       const columns = (Object.keys(COLUMNS) as Column[]).filter((name) => isShown[name]);
       if (!columns.includes(sort.by)) sort = { by: "layer", down: false };

@@ -2,9 +2,10 @@
 
 import { isOwn, isReal, modelName, models, useModel } from "../../api/models.ts";
 import { awaitedModel, cancelWait, secondsLeft } from "../../api/real-models.ts";
-import { opening } from "../../api/schema.ts";
+import { isSavedRun, opening, parametersOf } from "../../api/schema.ts";
 import { readPreference, writePreference } from "../../api/session.ts";
 import type { Message, View } from "../../api/types.ts";
+import { placeParameters } from "../../state/address.ts";
 import {
   chooseLanguage,
   formatBytes,
@@ -38,7 +39,7 @@ export function mount({ element, signal }: View) {
     subtitle.textContent = t(isGerman ? "header.subtitle" : "header.subtitle_other");
   });
   const title = h("h1", {}, "Attention, bitte", " ", subtitle);
-  const controls = [modelChoice(element, signal), languageChoice(), menu(signal)];
+  const controls = [isSavedRun ? null : modelChoice(element, signal), languageChoice(), menu(signal)];
   const header = h("header", {}, title, h("div", { class: "header-controls" }, controls));
   element.replaceChildren(skipLink(), header);
   closeOutside(element, signal);
@@ -61,7 +62,7 @@ function skipLink() {
 
 function restoreTheme() {
   const theme = readPreference(THEME_KEY);
-  const isAsked = new URLSearchParams(location.search).has("__theme");
+  const isAsked = new URLSearchParams(parametersOf(location)).has("__theme");
   if (theme && !isAsked) document.body.classList.toggle("dark", theme === "dark");
 }
 
@@ -73,14 +74,14 @@ function themeButton() {
 function menu(signal: AbortSignal) {
   const element = h("details", { class: "pill", id: "menu" }, h("summary", {}, t("header.menu")));
   const paper = h("a", { href: PAPER, target: "_blank", rel: "noopener" }, "Attention Is All You Need");
+  const playIntro = () => document.dispatchEvent(new Event("intro:wanted"));
   const entries = [
     button("entry", t("present"), startPresenting, { id: "present", title: t("present.title") }),
-    shareEntry(),
-    downloadMenu(),
+    isSavedRun ? null : [shareEntry(), downloadMenu()],
     checksBadge(signal),
     deviceBadge(opening),
     themeButton(),
-    button("entry", t("intro.play"), () => document.dispatchEvent(new Event("intro:wanted")), { id: "intro-play" }),
+    isSavedRun ? null : button("entry", t("intro.play"), playIntro, { id: "intro-play" }),
     h("p", { class: "hint" }, nodes("header.paper", { paper })),
   ];
   element.append(h("div", { class: "popover" }, entries));
@@ -174,6 +175,9 @@ type TextFile = { name: string; text: string };
 
 const inUnit = () => ({ words: state.inWords && Boolean(state.run.words) });
 
+/** In a new page of this address, the file leads back. */
+const thisPlace = () => ({ place: placeParameters(), page: location.href.split(/[?#]/)[0] });
+
 export function downloadMenu() {
   const failed = h("p", { role: "alert", hidden: true }, t("download.failed"));
   const line = (what: string, type: string, make: () => Promise<TextFile>) => {
@@ -195,6 +199,7 @@ export function downloadMenu() {
   const files = [
     line("handout", "text/html", async () => ({ name: handoutName(), text: await handout() })),
     line("notebook", "application/x-ipynb+json", () => askAboutRun("notebook", inUnit())),
+    line("interactive", "text/html", () => askAboutRun("interactive", thisPlace())),
     line("csv", "text/csv", () => askAboutRun("weights_csv", inUnit())),
   ];
   const list = h("div", { class: "unfolded" }, files, failed);

@@ -1,12 +1,14 @@
 // Inside a head: one query's way through one attention sublayer, stage by stage, with the arithmetic of every number.
 
 import type { ShapeRow } from "#schema";
+import { NO_ANSWER, reasonOf } from "../../api/client.ts";
+import { hasTab } from "../../api/schema.ts";
 import type { Child, State, View } from "../../api/types.ts";
 import { cellExplainer } from "../../charts/arithmetic.ts";
 import { areMany } from "../../charts/key-order.ts";
 import { type Stage, type SublayerView, shapeTable } from "../../charts/sublayer-stages.ts";
 import { chooseCell } from "../../charts/vector-strip.ts";
-import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
+import { formatMessage, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, selectQuery, state, update } from "../../state/state.ts";
 import { chip, h, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
@@ -40,11 +42,13 @@ export function mount({ element, signal }: View) {
     drawn.abort();
     drawn = new AbortController();
     const mine = drawn.signal;
-    const data = await fetchSublayer(state.kind, layer).catch(() => null);
+    const data = await fetchSublayer(state.kind, layer).catch(reasonOf);
     if (mine.aborted) return; // another head is wanted by now
-    if (!data) {
+    const isMissing = "key" in data;
+    for (const each of [from, columns]) each.hidden = isMissing;
+    if (isMissing) {
       isNew.forget();
-      say.textContent = t("positions.failed");
+      say.textContent = data === NO_ANSWER ? t("positions.failed") : formatMessage(data);
       return;
     }
     show({ run, data, kind: data.kind, layer, head, query, signal: mine, explain: arithmetic.explain, opened });
@@ -197,7 +201,8 @@ const PLACES: Record<string, Partial<State> & { stage?: Stage }> = {
 };
 
 function shapeSection(rows: ShapeRow[]) {
-  const opener = (name: string, stage: string) => link(name, () => openPlace(PLACES[stage]));
+  const opener = (name: string, stage: string) =>
+    !hasTab(PLACES[stage].tab ?? "") ? name : link(name, () => openPlace(PLACES[stage]));
   return [h("h2", {}, t("shapes.title")), ...shapeTable(rows, opener), h("p", { class: "hint" }, t("shapes.click"))];
 }
 

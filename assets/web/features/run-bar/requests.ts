@@ -4,7 +4,7 @@ import type { TranslateRequest } from "#schema";
 import { api, NO_ANSWER, reasonOf } from "../../api/client.ts";
 import { addSharedModel, forgetModel, isOwn, models, unknownToken } from "../../api/models.ts";
 import { whenLoaded } from "../../api/real-models.ts";
-import { opening } from "../../api/schema.ts";
+import { opening, parametersOf } from "../../api/schema.ts";
 import type { Example, Message, OwnModel, Run, RunRequest, State } from "../../api/types.ts";
 import { expectRun, formatAddress, holdAddress, openingTab, parseAddress, restorePlace } from "../../state/address.ts";
 import { changes, lastingChanges, settleChanges } from "../../state/changes.ts";
@@ -62,7 +62,7 @@ export function begin(signal: AbortSignal) {
   takeAnswer();
   bar.box.value ||= state.run.sentence;
   addEventListener("popstate", () => followAddress(true), { signal });
-  if (!isOpened) openPlace(location.search, false);
+  if (!isOpened) openPlace(parametersOf(location), false);
   isOpened = true;
 }
 
@@ -149,7 +149,7 @@ async function openPlace(search: string, isBack = true) {
 }
 
 /** @param isBack whether the page shows something already */
-export function followAddress(isBack: boolean, search = location.search) {
+export function followAddress(isBack: boolean, search = parametersOf(location)) {
   holdAddress(isBack);
   const { run, place, wrong } = parseAddress(search);
   const isShown =

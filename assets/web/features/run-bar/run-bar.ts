@@ -1,6 +1,7 @@
 // The run at the top of the page: its tokens, its steps, its changes, and what to do about a sentence that was refused.
 
 import { firstRun, isReal, modelName } from "../../api/models.ts";
+import { isSavedRun, opening } from "../../api/schema.ts";
 import type { Change, Message, Places, Run, View } from "../../api/types.ts";
 import { hereButton } from "../../charts/overview-place.ts";
 import { isPresenting, updateAddressBar } from "../../state/address.ts";
@@ -19,6 +20,8 @@ import { askedModel, askSentence, begin, exampleOf, plainText, serveRequests } f
 import { stepControls } from "./steps.ts";
 
 type Parts = ReturnType<typeof build>;
+
+const PAGE = "Attention, bitte";
 
 export function mount({ element, signal }: View) {
   const parts = build(signal);
@@ -41,9 +44,10 @@ export function mount({ element, signal }: View) {
   parts.legend.append(...special, parts.padding);
   const tokens = h("p", {}, parts.source, h("span", { class: "arrow" }, "→"), " ", parts.target);
   parts.run.append(tokens, parts.steps.element, frameControls());
+  const beside = h("div", { class: "beside-ask" }, isSavedRun ? null : exampleBar(), parts.note, parts.legend);
   card.append(
     h("div", { class: "progress", "aria-hidden": "true" }),
-    h("div", { class: "ask-line" }, ask, h("div", { class: "beside-ask" }, exampleBar(), parts.note, parts.legend)),
+    h("div", { class: "ask-line" }, isSavedRun ? savedRun() : ask, beside),
     h("div", { class: "under" }, parts.refusal.elements, parts.queue, parts.unit.element, parts.changed),
     parts.run,
   );
@@ -56,6 +60,13 @@ export function mount({ element, signal }: View) {
   document.addEventListener("queue:changed", showQueue, { signal });
   serveRequests(bar, signal);
   begin(signal);
+}
+
+/** Of which model the run is, and where others can be made. */
+function savedRun() {
+  const { home } = opening;
+  const page = home ? h("a", { href: home, target: "_blank", rel: "noopener" }, PAGE) : h("b", {}, PAGE);
+  return h("p", { id: "saved" }, nodes("file.saved", { model: h("b", {}, opening.shown.run.checkpoint), page }));
 }
 
 /** Keep the typed text when the language changes. */
@@ -118,7 +129,7 @@ function draw(parts: Parts) {
   const isInWhatIf = state.tab === "break" && state.part === "whatif";
   // There it has its place, so that nothing jumps under a finger.
   changed.hidden = !isInWhatIf && run.changes.length === 0;
-  compare.hidden = isInWhatIf;
+  compare.hidden = isInWhatIf || isSavedRun;
   const lastLayer = run.attention.cross.layers - 1;
   const weights = attentionRow("cross", Math.min(layer, lastLayer), averaged ? null : head, step);
   parts.weights = weights;
@@ -204,7 +215,7 @@ function changeList(run: Run, baseline: Run, compare: HTMLElement) {
   const output = word(baseline.output.join(" "), "target");
   return [
     h("b", {}, t("changed")),
-    h("ul", { "aria-label": t("changed") }, run.changes.map(changeItem), h("li", {}, undoAll)),
+    h("ul", { "aria-label": t("changed") }, run.changes.map(changeItem), isSavedRun ? null : h("li", {}, undoAll)),
     h("p", { class: "hint" }, nodes("changed.original", { output }), " ", compare),
   ];
 }
@@ -212,6 +223,7 @@ function changeList(run: Run, baseline: Run, compare: HTMLElement) {
 function changeItem(change: Change) {
   const isIdle = hasNoEffect(change);
   const text = h("span", {}, describeChange(change), isIdle ? ` ${t("changed.idle")}` : "");
+  if (isSavedRun) return h("li", { class: "change" }, text);
   const content = [...text.childNodes, h("span", { "aria-hidden": "true" }, " ×")];
   const attributes = { title: t("changed.undo"), "aria-label": `${t("changed.undo")}: ${text.textContent}` };
   const undo = button(`change ${isIdle ? "idle" : ""}`, content, () => undoChange(change), attributes);

@@ -1,6 +1,7 @@
 // Any piece of a long vocabulary, found by typing: its rank, its probability and its logit at a step.
 
 import type { FoundCandidate } from "#schema";
+import { canAsk } from "../../api/client.ts";
 import { schema } from "../../api/schema.ts";
 import { forceButton } from "../../charts/outputs.ts";
 import { formatNumber, formatPercent, t } from "../../state/i18n.ts";
@@ -49,9 +50,9 @@ export function pieceSearch(force: (token: string, step: number) => void, signal
     element,
     draw(now: number) {
       const run = tokenRun(state.run);
-      element.hidden = !run.words;
+      element.hidden = !run.words || !canAsk("candidates");
       step = now;
-      if (run.words && isNew(run, now)) find();
+      if (!element.hidden && isNew(run, now)) find();
     },
   };
 }

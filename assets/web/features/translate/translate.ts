@@ -1,5 +1,6 @@
 // Translate: the decoding as a story, a step at a time.
 
+import { canAsk } from "../../api/client.ts";
 import { models } from "../../api/models.ts";
 import type { Child, Step, View } from "../../api/types.ts";
 import { paddingMasked } from "../../charts/attention-map.ts";
@@ -172,7 +173,8 @@ function drawCandidates(parts: Parts) {
   const { token, candidates } = tokenRun(run).steps[step];
   const most = run.words ? MAX_OF_PIECES : MAX_CANDIDATES;
   const shown = candidates.filter((each, i) => i < most || each.token === token);
-  const items = shown.map((each) => candidate(each, each.token === token, () => forceWord(each.token, step)));
+  const force = canAsk("translate") ? forceWord : undefined;
+  const items = shown.map((each) => candidate(each, each.token === token, force && (() => force(each.token, step))));
   replaceKeepingFocus(parts.candidates, items);
   parts.search.draw(step);
   parts.why.draw(step);

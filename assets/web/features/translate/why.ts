@@ -1,10 +1,11 @@
 // Why this word: attribution, attention and the effect of masking each source word, asked for when the panel is opened.
 
 import type { Why } from "#schema";
+import { NO_ANSWER, reasonOf } from "../../api/client.ts";
 import type { Child, Places } from "../../api/types.ts";
 import { orderKeys } from "../../charts/key-order.ts";
 import { MEASURES, pointedTo, type Shares, sharesOf, whyTable } from "../../charts/why-table.ts";
-import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
+import { formatMessage, formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askAboutRun } from "../../state/server-cache.ts";
 import { state } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
@@ -33,12 +34,12 @@ export function whyPanel(signal: AbortSignal) {
     asked++;
     const mine = asked;
     const words = Boolean(state.run.pieces);
-    const answer = await askAboutRun("why", { step, other, words }, run).catch(() => null);
+    const answer = await askAboutRun("why", { step, other, words }, run).catch(reasonOf);
     if (signal.aborted || mine !== asked) return;
     content.ariaBusy = null;
-    if (answer) return draw({ answer, token, other });
+    if (!("key" in answer)) return draw({ answer, token, other });
     isNew.forget();
-    setChildren(say, t("why.failed"));
+    setChildren(say, answer === NO_ANSWER ? t("why.failed") : formatMessage(answer));
     for (const each of [figure, about]) each.replaceChildren();
   }
 

@@ -1,0 +1,59 @@
+// A saved run answers the page's questions with what the file holds: see transformer/web/api/frozen.py.
+
+import { Refused, type Source } from "./source.ts";
+
+/** What the file's shell has unpacked. `arrays`: bytes of each array in `content`, and of each of its numbers. */
+export type Unpacked = {
+  answers: [question: string, request: unknown, answer: unknown][];
+  arrays: [bytes: number, size: number][];
+  content: Uint8Array;
+  catalogues: Record<string, Record<string, string>>;
+};
+
+export function frozen({ answers, arrays, content }: Unpacked): Source {
+  const known = new Map(answers.map(([name, request, answer]) => [keyOf(name, request), answer]));
+  const names = new Set(answers.map(([name]) => name));
+  const read = arrayReader(arrays, content);
+  return {
+    answers: (name) => names.has(name),
+    async answer(name, request) {
+      const answer = known.get(keyOf(name, request));
+      if (answer === undefined) throw new Refused({ key: "error.not_in_file", values: {}, english: "" });
+      return withArrays(answer, read);
+    },
+  };
+}
+
+/** The same for every order of a request's fields. */
+const keyOf = (name: string, request: unknown) =>
+  JSON.stringify([name, request], (_, value) =>
+    value && typeof value === "object" && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
+
+/** An array by its number, as the server sends it. */
+export function arrayReader(arrays: Unpacked["arrays"], content: Uint8Array) {
+  const starts: number[] = [];
+  let end = 0;
+  for (const [bytes] of arrays) {
+    starts.push(end);
+    end += bytes;
+  }
+  return (array: number) => {
+    const [bytes, size] = arrays[array];
+    const sorted = content.subarray(starts[array], starts[array] + bytes);
+    const count = bytes / size;
+    let text = "";
+    for (let i = 0; i < bytes; i++) text += String.fromCharCode(sorted[(i % size) * count + Math.floor(i / size)]);
+    return btoa(text);
+  };
+}
+
+/** An answer, or a part of one, with its arrays in their places. */
+export function withArrays(answer: any, read: (array: number) => string): any {
+  if (Array.isArray(answer)) return answer.map((each) => withArrays(each, read));
+  if (!answer || typeof answer !== "object") return answer;
+  if (typeof answer.array === "number") return read(answer.array);
+  return Object.fromEntries(Object.entries(answer).map(([key, value]) => [key, withArrays(value, read)]));
+}

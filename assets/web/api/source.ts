@@ -1,0 +1,26 @@
+// Who answers the page's questions: its server, the bundle of a saved run, or an engine in this browser.
+
+import type { Message } from "./types.ts";
+
+/** A view asks by `api` of client.ts and does not know which of them answers. */
+export interface Source {
+  /** Whether it has answers to a question at all: what asks others is not shown. */
+  answers(name: string): boolean;
+  /** Rejects with Refused where there is none. */
+  answer(name: string, request: unknown, signal: AbortSignal): Promise<unknown>;
+  /** Events until they end or break off; a refusal is thrown. Without it, no stream is answered. */
+  stream?(name: string, request: unknown, signal?: AbortSignal): AsyncGenerator<any>;
+}
+
+export const NO_ANSWER: Message = { key: "error.no_answer", values: {}, english: "" };
+
+/** Why there is no answer: `reason` is a sentence for the visitor, `answer` all that was sent. */
+export class Refused extends Error {
+  reason: Message;
+  answer: unknown;
+  constructor(reason: Message, answer: unknown = null) {
+    super(reason.key);
+    this.reason = reason;
+    this.answer = answer;
+  }
+}

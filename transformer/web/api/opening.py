@@ -1,0 +1,93 @@
+"""What the page is opened with, whoever answers it then: a server, a file of answers, or an engine in the browser."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, Literal, NotRequired
+
+from pydantic_core import to_jsonable_python
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
+from ...data import CORPORA
+from ...inference.interventions import CHANGES
+from ...inference.translator import MAX_CHARACTERS, available_checkpoints
+from ...messages import CATALOGUE, MessageJSON
+from ...mistakes import MISTAKES
+from .. import schema
+from ..schema import PageSchema
+from ..sessions.models import Model, described, translator
+from ..sessions.real_models import real_models
+from ..settings import settings
+from . import mistakes, training
+from .mistakes import MistakeCode
+from .translate import ShownRun, show
+
+TABS = ("overview", "translate", "attention", "positions", "inside", "train", "break", "lesson")
+PARTS = ("whatif", "mistakes", "decoding")  # of Break it
+
+Source = Literal["server", "file", "browser"]
+
+
+class Opening(TypedDict):
+    """What the page is opened with: who answers it, the schema that it shares with that, the models, the first run."""
+
+    source: Source
+    place: NotRequired[str]  # of a file: where it opens, as its links have it,
+    home: NotRequired[str]  # and the address of the page that it comes from, "" where there is none
+    schema: PageSchema
+    shown: ShownRun
+    models: dict[str, Model]
+    device: str
+    why: MessageJSON
+    space_host: str | None
+    d_model: int
+    max_positions: int
+    train: dict[str, Any]
+    mistakes: list[MistakeCode]
+
+
+def page_schema(assets: str, plotly: str, streams: Sequence[str], tabs: Sequence[str] = TABS) -> PageSchema:
+    """What the page's modules share with whoever answers them: see assets/web/api/schema.ts.
+
+    Args:
+        assets: the address of that folder, of which the page fetches its texts.
+        plotly: that of its JavaScript.
+        streams: the questions whose answers are streams.
+        tabs: those that the page has.
+    """
+    languages = {path.stem for path in CATALOGUE.parent.glob("*.json")}
+    return {
+        "languages": ["en", *sorted(languages - {"en"})],
+        "exercises": {name: each.distractors for name, each in MISTAKES.items()},
+        "interventions": {name: schema.change_form(change) for name, change in CHANGES.items()},
+        "parameters": schema.parameters(tabs, PARTS),
+        "max_sentence": MAX_CHARACTERS,
+        "max_piece": schema.MAX_PIECE,
+        "streams": list(streams),
+        "assets": assets,
+        "plotly": plotly,
+        "classes": settings().classes != "off",
+        "max_choices": schema.MAX_CHOICES,
+        "max_choice": schema.MAX_CHOICE,
+        "max_question": schema.MAX_QUESTION,
+    }
+
+
+def opening(shared: PageSchema, source: Source = "server") -> Opening:
+    """Of a page with all models that there are. Loads the toy checkpoint."""
+    toy = translator("toy")
+    own = (name for name in CORPORA if name in available_checkpoints())
+    return to_jsonable_python(
+        Opening(
+            source=source,
+            schema=shared,
+            shown=show("toy", CORPORA["toy"].examples[0].sentence),
+            models={name: described(name) for name in (*own, *real_models())},
+            device=str(toy.device),
+            why=toy.why_device().for_page(),
+            space_host=os.environ.get("SPACE_HOST"),
+            d_model=toy.checkpoint.model.config.d_model,
+            max_positions=schema.MAX_POSITIONS,
+            train=training.opening(),
+            mistakes=mistakes.opening(),
+        )
+    )
