@@ -225,6 +225,7 @@ class Visitor:
             "embedding + position": ("input_sum", {"stack": rng.choice(("encoder", "decoder"))}),
             "CSV": ("weights_csv", {}),
             "notebook": ("notebook", {}),
+            "interactive page": ("interactive", {"place": "?tab=attention"}),
             "handout": ("provenance", {}),
             "open a CSV": ("pairs", table()),
             "plan a training": ("plan", plan),

@@ -9,4 +9,4 @@ const { unpacked } = globalThis as unknown as { unpacked: Unpacked };
 
 addSource("file", frozen(unpacked));
 bringCatalogues(unpacked.catalogues);
-opening.shown = withArrays(opening.shown, arrayReader(unpacked.arrays, unpacked.content));
+opening.shown = withArrays(unpacked.shown, arrayReader(unpacked.arrays, unpacked.content));

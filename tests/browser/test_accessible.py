@@ -170,8 +170,7 @@ PLACES: list[Place] = [
     ("overview", {"tab": "overview"}, "#overview .part", nothing),
     ("train", {"tab": "train"}, "#train .setting", clicking("#train button[value=toy]")),
     ("train, pairs", {}, "#train .setting", pairs),
-    # Plotly's figures, closed or not, are drawn again in another theme or size: they come last.
-    ("positions", {"tab": "positions"}, "#positions .figure >> nth=3 >> .heatmaplayer >> nth=0", nothing),
+    ("positions", {"tab": "positions"}, "#positions .figure >> nth=3 >> canvas >> nth=0", nothing),
 ]  # fmt: skip
 # axe's rules, the smallest screen and the way of Tab take longest: they are for the parts that differ most.
 BY_TAB = {

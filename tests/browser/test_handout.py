@@ -175,11 +175,11 @@ def test_figures_are_saved(shared: Visit) -> None:
     expect(page.locator("#lesson .reveal")).to_be_visible()
     expect_saved(page, page.locator(".lesson-figure"))
     shared.tab("positions")
-    page.locator("#positions .figure").nth(3).locator(".heatmaplayer image").last.wait_for()
-    figure = page.locator("#positions .figure").first  # of Plotly
+    page.locator("#positions .figure").nth(3).locator("canvas").last.wait_for()
+    figure = page.locator("#positions .figure").first
     page.keyboard.press("Escape")
     page.locator("#pictures summary").click()
     svg = downloaded(page.locator(".saves").first.get_by_role("button", name="SVG")).path().read_text("utf-8")
-    titles = figure.locator(".xtitle, .ytitle, .annotation-text").all_text_contents()
+    titles = figure.locator(".tick").all_text_contents()
     assert titles
     assert [title for title in titles if title not in svg] == []

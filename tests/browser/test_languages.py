@@ -39,7 +39,6 @@ BIER = "Ich möchte ein Bier"
 CELLS = ((3, 0), (3, 4))  # an open one, and a masked one
 MAP = "#attention .large .heatmap"
 HEATMAP = {**MAPS, "kind": "cross", "drawing": "heatmap"}
-HOVER = "node => Plotly.Fx.hover(node, { xval: 3, yval: node.data[0].z ? 2 : node.data[0].y[3] }, 'xy')"
 
 
 def pointing(selector: str) -> Doing:
@@ -48,11 +47,11 @@ def pointing(selector: str) -> Doing:
 
 def point_at_positions(page: Page) -> None:
     figures = page.locator("#positions .figure")
-    figures.nth(3).locator(".heatmaplayer").first.wait_for()
-    figures.nth(2).locator(".js-line").wait_for(state="attached")  # of the others, which are asked for apart
+    figures.nth(3).locator("canvas").first.wait_for()
+    figures.nth(2).locator(".curve").wait_for(state="attached")  # of the others, which are asked for apart
     for figure in figures.all():
-        figure.evaluate(HOVER)
-        expect(figure.locator(".hoverlayer text").first).to_be_visible()
+        figure.locator(".number-chart").first.hover()
+        expect(figure.locator(".pointed-number").first).to_be_visible()
 
 
 def typing(sentence: str) -> Doing:

@@ -70,7 +70,7 @@ def texts(visit: Visit) -> dict[str, str]:
     for tab in ("translate", "attention", "positions"):
         visit.tab(tab)
         if tab == "positions":
-            page.locator("#positions .figure .plot-container").nth(3).wait_for()
+            page.locator("#positions .figure canvas").nth(3).wait_for()
             expect(page.locator("#positions")).to_contain_text("±")
         visit.settle()
         said[tab] = page.locator(f"#panel-{tab}").inner_text()

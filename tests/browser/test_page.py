@@ -180,17 +180,18 @@ def test_maps_switch_between_weights_and_contributions(shared: Visit) -> None:
 
 
 def test_positions_are_looked_at_and_found_again_after_a_fault(visit: Visit) -> None:
-    """That what is drawn is the encoding is tested in tests/web/test_figures.py."""
+    """That what is drawn is the encoding is tested in tests/web/api/test_positions.py."""
     page = visit.open()
     visit.settle()
-    page.route("**/plotly.js*", lambda route: route.abort())
+    for question in ("positional_encoding", "input_sum"):
+        page.route(f"**/api/{question}", lambda route: route.fulfill(status=500, body="{}"))
     visit.tab("positions")
     for failed in (page.locator("#positions .say"), page.locator("#positions .card .hint").last):
         expect(failed).to_have_text(t("positions.failed"))
-    page.unroute("**/plotly.js*")
+    page.unroute_all()
     visit.tab("translate")
     visit.tab("positions")
-    expect(page.locator("#positions .figure").nth(3).locator(".heatmaplayer").first).to_be_visible()
+    expect(page.locator("#positions .figure").nth(3).locator("canvas").first).to_be_visible()
     expect(page.locator("#positions .say")).to_have_text(matching("positions.say", position=2, dimension=4))
     page.locator("input[name=position]").fill("7")
     page.locator("input[name=dimension]").fill("9")
@@ -202,7 +203,8 @@ def test_positions_are_looked_at_and_found_again_after_a_fault(visit: Visit) -> 
     expect(page.locator("#positions .card .hint").last).to_have_text(matching("positions.sum.decoder", d_model=64))
     page.locator("input[name=length]").fill("120")
     page.get_by_label(t("positions.width")).select_option("128")
-    page.wait_for_function("document.querySelector('#positions .figure').data?.[0].z.shape === '120, 128'")
+    for name, most in (("position", 119), ("dimension", 127)):
+        expect(page.locator(f"input[name={name}]")).to_have_attribute("max", str(most))
 
 
 # ---- the page itself

@@ -309,7 +309,7 @@ class Translation:
 
         if self.translator is None:
             raise ValueError("This run was made by no Translator.")
-        Path(path).write_text(file_of(self, ablations, place or {}), "utf-8")
+        Path(path).write_text(file_of(self, self.translator, ablations, place or {}), "utf-8")
 
 
 @dataclass(frozen=True)

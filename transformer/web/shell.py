@@ -83,9 +83,9 @@ def _document(title: str, head: str, *body: str) -> str:
 {frame}</head>
 <body>
 <script>{{{THEME}}}</script>
-<div class="gradio-container"><div class="main"><div class="contain"><div class="html-container">
+<div class="gradio-container"><div class="main"><main class="contain"><div class="html-container">
 <div class="view"></div>
-</div></div></div></div>
+</div></main></div></div>
 {chr(10).join(body)}
 </body>
 </html>

@@ -4,13 +4,14 @@ import { Refused, type Source } from "./source.ts";
 
 /** What the file's shell has unpacked. `arrays`: bytes of each array in `content`, and of each of its numbers. */
 export type Unpacked = {
+  shown: unknown; // the run, as an opening has it
   answers: [question: string, request: unknown, answer: unknown][];
   arrays: [bytes: number, size: number][];
   content: Uint8Array;
   catalogues: Record<string, Record<string, string>>;
 };
 
-export function frozen({ answers, arrays, content }: Unpacked): Source {
+export function frozen({ answers, arrays, content }: Pick<Unpacked, "answers" | "arrays" | "content">): Source {
   const known = new Map(answers.map(([name, request, answer]) => [keyOf(name, request), answer]));
   const names = new Set(answers.map(([name]) => name));
   const read = arrayReader(arrays, content);
@@ -32,7 +33,7 @@ const keyOf = (name: string, request: unknown) =>
       : value,
   );
 
-/** An array by its number, as the server sends it. */
+/** An array by its number, or the sum of two, as the server sends it. */
 export function arrayReader(arrays: Unpacked["arrays"], content: Uint8Array) {
   const starts: number[] = [];
   let end = 0;
@@ -40,20 +41,28 @@ export function arrayReader(arrays: Unpacked["arrays"], content: Uint8Array) {
     starts.push(end);
     end += bytes;
   }
-  return (array: number) => {
-    const [bytes, size] = arrays[array];
-    const sorted = content.subarray(starts[array], starts[array] + bytes);
-    const count = bytes / size;
-    let text = "";
-    for (let i = 0; i < bytes; i++) text += String.fromCharCode(sorted[(i % size) * count + Math.floor(i / size)]);
-    return btoa(text);
+  const bytesOf = (array: number) => {
+    const [length, size] = arrays[array];
+    const count = length / size;
+    return Uint8Array.from({ length }, (_, i) => content[starts[array] + (i % size) * count + Math.floor(i / size)]);
+  };
+  return (array: number | [number, number]) => {
+    if (typeof array === "number") return base64(bytesOf(array));
+    const [one, other] = array.map((each) => new Float32Array(bytesOf(each).buffer));
+    return base64(new Uint8Array(one.map((value, i) => value + other[i]).buffer));
   };
 }
 
+function base64(bytes: Uint8Array) {
+  let text = "";
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
+}
+
 /** An answer, or a part of one, with its arrays in their places. */
-export function withArrays(answer: any, read: (array: number) => string): any {
+export function withArrays(answer: any, read: ReturnType<typeof arrayReader>): any {
   if (Array.isArray(answer)) return answer.map((each) => withArrays(each, read));
   if (!answer || typeof answer !== "object") return answer;
-  if (typeof answer.array === "number") return read(answer.array);
+  if ("array" in answer) return read(answer.array);
   return Object.fromEntries(Object.entries(answer).map(([key, value]) => [key, withArrays(value, read)]));
 }

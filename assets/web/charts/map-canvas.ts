@@ -131,7 +131,8 @@ export const gapOf = (cell: number) => (cell >= 14 ? 2 : cell >= 7 ? 1 : 0);
 
 let scratch: HTMLCanvasElement | null = null; // a pixel a cell
 
-function cellImage(colours: Uint32Array, across: number, down: number) {
+/** A pixel a cell, until the next one is asked for. */
+export function cellImage(colours: Uint32Array, across: number, down: number) {
   scratch ??= h("canvas");
   Object.assign(scratch, { width: across, height: down });
   putColours(scratch, colours);

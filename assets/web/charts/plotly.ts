@@ -1,7 +1,6 @@
 // Ordinary charts: Plotly draws them in the page's colours, size of type and language.
 
 import { schema } from "../api/schema.ts";
-import { hasText, t } from "../state/i18n.ts";
 import { h, typeScale } from "../ui/dom.ts";
 
 export type Figure = { data: any[]; layout: any };
@@ -30,11 +29,6 @@ export async function drawPlot(element: Plot, figure: () => Figure, options = {}
   await plotly.react(element, data, layout, { displayModeBar: false, ...options });
 }
 
-export const markPlot = async (element: Plot, shapes: object[]) => (await loadPlotly()).relayout(element, { shapes });
-
-/** Plotly minds the window's size alone, and not at all while its tab is hidden. */
-export const resizePlot = async (element: Plot) => (await loadPlotly()).Plots.resize(element);
-
 export function pageColours(): Record<string, string> {
   const style = getComputedStyle(document.body);
   const names = ["ink", "muted", "line", "surface", "accent", "negative", "source", "target"];
@@ -50,37 +44,15 @@ export function themedLayout(layout: any) {
     color: muted,
     gridcolor: line,
     linecolor: line,
-    title: { text: axisText(given.title?.text), font: { size: font.size } },
+    title: { ...given.title, font: { size: font.size } },
   });
   const axes = Object.keys(layout).filter((key) => /^[xy]axis/.test(key));
   return {
     ...layout,
     ...Object.fromEntries(axes.map((key) => [key, axis(layout[key])])),
-    annotations: layout.annotations?.map((each: any) => ({ ...each, text: axisText(each.text) })),
     margin: Object.fromEntries(Object.entries<number>(layout.margin).map(([side, px]) => [side, px * grown])),
     height: layout.height * grown,
     hoverlabel: { bgcolor: surface, bordercolor: line, font },
     font,
-  };
-}
-
-const axisText = (text: string) => (hasText(`figure.${text}`) ? t(`figure.${text}`) : text);
-
-/** A figure of the server as the page shows it now; `name` is that of its text for what is pointed at. */
-export function themedFigure(figure: Record<string, unknown>, name: string): Figure {
-  const { data, layout } = figure as Figure;
-  const { surface, accent, negative } = pageColours();
-  const places = { x: "%{x}", y: "%{y}", z: "%{z:.3f}", value: "%{y:.3f}", token: "%{customdata}" };
-  const hovertemplate = `${t(`positions.hover.${name}`, places)}<extra></extra>`;
-  const colorscale = [
-    [0, negative],
-    [0.5, surface],
-    [1, accent],
-  ];
-  const paint = (trace: any) =>
-    trace.type === "heatmap" ? { colorscale } : { line: { ...trace.line, color: accent } };
-  return {
-    data: data.map((trace) => ({ ...trace, hovertemplate, ...paint(trace) })),
-    layout: themedLayout(layout),
   };
 }

@@ -54,6 +54,7 @@ OF_RUNS: dict[Function, Answer] = {  # with changes
     candidates.candidates: {**CHANGED, "step": 1, "text": "w"},
     downloads.weights_csv: CHANGED,
     downloads.notebook: CHANGED,
+    downloads.interactive: CHANGED,
     positions.input_sum: {**CHANGED, "stack": "decoder"},
     translate.translate: CHANGED,
 }

@@ -1,5 +1,7 @@
 """A visit's own model is shown as the shipped ones are; when it is gone it is gone, and no visit hears of another's."""
 
+import base64
+import gzip
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -165,13 +167,21 @@ def test_a_notebook_asks_for_the_file_of_a_model_that_it_cannot_carry(
 
 
 def test_no_answer_has_another_visits_key_or_words_in_it(store: ModelStore) -> None:
-    theirs, mine = (stored(store, session=session) for session in ("them", "me"))
+    theirs, mine = (stored(store, session=session) for session in ("another", "me"))
     runs = [(mine, SENTENCE), (mine, "wasser"), (f"{mine}x", SENTENCE), ("nothing", SENTENCE), ("toy", "ein Bier")]
     answers: list[Any] = [ask(translate.translate, {"checkpoint": name, "sentence": each}) for name, each in runs]
     answers.append(models.about(mine))
     answers += [asked(handler, name) for handler in OWN for name in (mine, f"{mine}x", "nothing", "toy")]
     said = json.dumps(answers)
-    assert [word for word in (theirs, "them", str(store.folder)) if word in said] == []
+    assert [word for word in (theirs, "another", str(store.folder)) if word in said] == []
+
+
+def test_a_saved_run_names_the_model_and_not_its_key(key: str) -> None:
+    text = asked(downloads.interactive, key)["text"]
+    packed = gzip.decompress(base64.b64decode(text.split('id="packed">')[1].split("<")[0]))
+    assert b"Mein Modell" in packed
+    assert key not in text
+    assert key.encode() not in packed
 
 
 def test_a_shared_model_answers_by_its_token_and_never_names_its_key(store: ModelStore, key: str) -> None:

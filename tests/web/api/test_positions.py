@@ -1,11 +1,14 @@
 """The positional encoding and the input of a run are sent whole."""
 
 import base64
+from typing import get_args
 
+import numpy as np
 import pytest
 
-from transformer import Translator
-from transformer.web.api.positions import input_sum, positional_encoding
+from transformer import Translator, sinusoidal_positions
+from transformer.network.config import Sinusoid
+from transformer.web.api.positions import input_sum, positional_encoding, similarity, wavelengths
 
 from .endpoints import BEER, ask
 
@@ -14,8 +17,28 @@ from .endpoints import BEER, ask
 def test_an_encoding_is_sent_whole(length: int, d_model: int) -> None:
     answer = ask(positional_encoding, {"length": length, "d_model": d_model})
     assert len(base64.b64decode(answer["similarity"])) == 4 * length**2
-    assert answer["heatmap"]["data"][0]["z"]["shape"] == f"{length}, {d_model}"
+    np.testing.assert_array_equal(numbers(answer["values"]), sinusoidal_positions(length, d_model).ravel())
     assert len(answer["wavelengths"]) == d_model
+
+
+def numbers(array: str) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(array), "<f4")
+
+
+@pytest.mark.parametrize("width", [15, 16])
+@pytest.mark.parametrize("order", get_args(Sinusoid))
+def test_a_wavelength_is_what_one_turn_takes(order: Sinusoid, width: int) -> None:
+    encoding = sinusoidal_positions(20, width, order).numpy()
+    for dimension, turn in enumerate(wavelengths(width, order)):
+        is_sine = dimension < width / 2 if order == "halves" else dimension % 2 == 0
+        expected = (np.sin if is_sine else np.cos)(2 * np.pi * np.arange(20) / turn)
+        np.testing.assert_allclose(encoding[:, dimension], expected, atol=1e-5)
+
+
+def test_a_position_is_most_like_itself() -> None:
+    cosines = similarity(sinusoidal_positions(20, 16).numpy())
+    np.testing.assert_allclose(np.diag(cosines), 1, atol=1e-5)
+    assert cosines.argmax(axis=1).tolist() == list(range(20))
 
 
 def test_the_input_sum_is_of_the_run_that_is_shown(toy: Translator) -> None:
@@ -23,7 +46,8 @@ def test_the_input_sum_is_of_the_run_that_is_shown(toy: Translator) -> None:
         answer = ask(input_sum, {"checkpoint": "toy", "sentence": BEER, "stack": stack})
         assert tuple(answer["tokens"]) == read.tokens
         assert answer["d_model"] == 64
-        assert [trace["z"]["shape"] for trace in answer["figure"]["data"]] == [f"{len(read.tokens)}, 64"] * 3
+        for name in ("embedding", "positions", "input"):
+            np.testing.assert_array_equal(numbers(answer[name]), getattr(read, name).ravel())
 
 
 def test_the_size_of_an_encoding_is_bounded() -> None:
@@ -35,4 +59,4 @@ def test_the_order_of_the_waves_is_the_models() -> None:
     size = {"length": 5, "d_model": 6}
     one, other = (ask(positional_encoding, {**size, "sinusoid": order}) for order in ("interleaved", "halves"))
     assert one["wavelengths"] != other["wavelengths"]
-    assert one["heatmap"] != other["heatmap"]
+    assert one["values"] != other["values"]

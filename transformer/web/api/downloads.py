@@ -85,7 +85,7 @@ def notebook(request: DownloadRequest) -> Download:
 
 def interactive(request: PageFileRequest) -> Download:
     """The page of the run as one file."""
-    place = dict(parse_qsl(request.place))
+    place = dict(parse_qsl(request.place.removeprefix("?")))
     text = interactive_page(
         request.checkpoint, run_of(request), title(request.checkpoint), request.ablations, place, request.page
     )

@@ -9,7 +9,9 @@ import base64
 import json
 import re
 import zlib
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
+from itertools import combinations
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,25 +21,28 @@ from pydantic_core import to_jsonable_python
 from ...data import Example
 from ...files import shipped
 from ...inference.attention_maps import KINDS
-from ...inference.translator import Translation
+from ...inference.translator import Translation, Translator
 from ...messages import CATALOGUE
 from ...network.cost import count_parameters
 from .. import schema
 from ..sessions.models import Model, described, is_lent, lent, translator
 from ..shell import file_document
 from . import checks, heads, positions, runs, sublayers, translate, why
-from .opening import Opening, page_schema
+from .opening import page_schema
 from .question import Question
 
 TABS = ("overview", "translate", "attention", "positions", "inside")
 # Of an address: what is left of it says where one is in this run.
-PARAMETERS = ("tab", "kind", "drawing", "measure", "layer", "head", "query", "step", "mean", "gold", "words")
-PARAMETERS += ("language", "present")
+PARAMETERS = (
+    *("tab", "kind", "drawing", "measure", "layer", "head", "query", "step", "mean", "gold", "words"),
+    *("language", "present"),
+)
 LENGTH = 50  # of the encoding that Positions opens with
 SMALL = 10_000_000  # parameters: up to this, every step is explained
-MAX_ARRAYS = 1_900_000  # bytes, compressed: the file then has 3 MB at most
-ARRAYS = {"data", "weights", "similarity", "values"}  # fields of answers that hold arrays as base64
+MAX_ARRAYS = 2_030_000  # bytes, compressed: the file then has 3 MB at most
+ARRAYS = {"data", "weights", "similarity", "values", "embedding", "positions", "input"}  # fields with base64
 MIN_ARRAY = 32  # characters
+ELSEWHERE = ("class.", "lesson.", "mistakes.", "train.")  # texts whose keys modules make that a file shares with those
 
 Request = dict[str, Any]
 
@@ -50,62 +55,66 @@ class _Bundle:
         self.arrays: list[tuple[int, int]] = []  # bytes of each, and of each of its numbers
         self.content = bytearray()
         self.compressed = 0
+        self.config = translator(checkpoint).checkpoint.model.config
         self._checkpoint, self._name = checkpoint, name
         self._known: dict[bytes, int] = {}
+        self._own: dict[int, np.ndarray] = {}  # of the answer that is kept now
 
     def add(self, function: Callable[..., Any], **asked: Any) -> bool:
-        """Ask as the page asks; returns whether there was room for the answer."""
+        """Ask as the page asks, and keep the answer if there is room for its arrays; returns whether."""
         question = Question(function.__name__, function)
         about = {"checkpoint": self._checkpoint} if "checkpoint" in question.types[0].model_fields else {}
         answer = json.loads(question.dump(function(question.read(json.dumps(about | asked).encode()))))
-        if self.compressed + sum(len(zlib.compress(each)) for each in self._new(answer)) > MAX_ARRAYS:
+        before = len(self.arrays), len(self.content), self.compressed
+        kept = self.without_arrays(answer)
+        if self.compressed > MAX_ARRAYS:
+            count, size, self.compressed = before
+            del self.arrays[count:], self.content[size:]
+            self._known = {array: number for array, number in self._known.items() if number < count}
             return False
-        self.answers.append((question.name, asked | dict.fromkeys(about, self._name), self.without_arrays(answer)))
+        self.answers.append((question.name, asked | dict.fromkeys(about, self._name), kept))
         return True
 
     def without_arrays(self, answer: Any) -> Any:
-        """The answer, with the places of its arrays."""
-        if isinstance(answer, list):
-            return [self.without_arrays(each) for each in answer]
-        if not isinstance(answer, dict):
-            return answer
+        """An answer with the places of its arrays: their numbers, or those of two whose sum one is."""
+        self._own = {}
+        return self._without(answer)
+
+    def _without(self, part: Any) -> Any:
+        if isinstance(part, list):
+            return [self._without(each) for each in part]
+        if not isinstance(part, dict):
+            return part
+        size = 1 if part.get("packed") else 4
         return {
-            key: {"array": self._keep(_bytes_of(value), 1 if answer.get("packed") else 4)}
-            if _is_array(key, value)
-            else self.without_arrays(value)
-            for key, value in answer.items()
+            key: {"array": self._keep(base64.b64decode(value), size)}
+            if key in ARRAYS and isinstance(value, str) and len(value) >= MIN_ARRAY
+            else self._without(value)
+            for key, value in part.items()
         }
 
-    def _new(self, answer: Any) -> Iterator[bytes]:
-        """The arrays that no answer before had."""
-        if isinstance(answer, list | dict):
-            for key, value in answer.items() if isinstance(answer, dict) else enumerate(answer):
-                if not _is_array(key, value):
-                    yield from self._new(value)
-                elif _bytes_of(value) not in self._known:
-                    yield _sorted(_bytes_of(value), 4)
-
-    def _keep(self, array: bytes, size: int) -> int:
+    def _keep(self, array: bytes, size: int) -> int | tuple[int, int]:
         if array not in self._known:
+            if size == 4 and (added := self._terms(np.frombuffer(array, "<f4"))):
+                return added
             self._known[array] = len(self.arrays)
-            kept = _sorted(array, size)
+            # First the first bytes of all numbers, then the second ones, and so on.
+            kept = np.frombuffer(array, np.uint8).reshape(-1, size).T.tobytes()
             self.arrays.append((len(kept), size))
             self.content += kept
             self.compressed += len(zlib.compress(kept))
-        return self._known[array]
+        number = self._known[array]
+        if size == 4:
+            self._own[number] = np.frombuffer(array, "<f4")
+        return number
 
-
-def _is_array(key: object, value: object) -> bool:
-    return key in ARRAYS and isinstance(value, str) and len(value) >= MIN_ARRAY
-
-
-def _bytes_of(array: str) -> bytes:
-    return base64.b64decode(array)
-
-
-def _sorted(array: bytes, size: int) -> bytes:
-    """First the first bytes of all numbers, then the second ones, and so on."""
-    return np.frombuffer(array, np.uint8).reshape(-1, size).T.tobytes()
+    def _terms(self, total: np.ndarray) -> tuple[int, int] | None:
+        """Two arrays of this answer that add up to one, as residual connections and inputs do."""
+        alike = [(number, array) for number, array in self._own.items() if array.shape == total.shape]
+        for (one, first), (other, second) in combinations(alike, 2):
+            if first[0] + second[0] == total[0] and np.array_equal(first + second, total):
+                return one, other
+        return None
 
 
 def interactive_page(
@@ -131,14 +140,20 @@ def interactive_page(
     shown = to_jsonable_python(translate.show(checkpoint, run.sentence, run.interventions))
     for each in filter(None, (shown["run"], shown["baseline"])):
         each["checkpoint"] = name
-    opening = _opening(checkpoint, run, name, bundle.without_arrays(shown)) | {"place": urlencode(place), "home": home}
+    packed = bundle.without_arrays(shown)
+    opening = _opening(checkpoint, run, name) | {"place": urlencode(place), "home": home}
     _answer(bundle, run, shown["run"], place, ablations)
     script = (shipped("assets") / "dist" / "file.js").read_text("utf-8")
-    more = {"answers": bundle.answers, "arrays": bundle.arrays, "catalogues": _catalogues(script)}
+    more = {
+        "shown": packed,
+        "answers": bundle.answers,
+        "arrays": bundle.arrays,
+        "catalogues": _catalogues(script, opening["why"]["key"]),
+    }
     return file_document(opening, script, run.sentence, bytes(bundle.content), **more)
 
 
-def file_of(run: Translation, ablations: bool, place: Mapping[str, Any]) -> str:
+def file_of(run: Translation, model: Translator, ablations: bool, place: Mapping[str, Any]) -> str:
     """The file of a run that a program has made: see `Translation.to_html`."""
     known = schema.parameters(TABS, ("",))
     if unknown := set(place) - set(PARAMETERS):
@@ -148,20 +163,21 @@ def file_of(run: Translation, ablations: bool, place: Mapping[str, Any]) -> str:
         is_number = known[name]["kind"] == "position"
         return str(value + 1) if is_number else {True: "yes", False: "no"}.get(value, str(value))
 
-    with lent(run.translator) as checkpoint:
+    with lent(model) as checkpoint:
         runs.keep(checkpoint, run)
         link = {name: written(name, value) for name, value in place.items()}
         return interactive_page(checkpoint, run, run.checkpoint, ablations, link)
 
 
-def _opening(checkpoint: str, run: Translation, name: str, shown: Any) -> Opening:
+def _opening(checkpoint: str, run: Translation, name: str) -> dict[str, Any]:
+    """As `Opening`, but for its run, which is packed."""
     model = translator(checkpoint)
     shared = page_schema("", "", (), TABS)
-    kept = {each: shared["parameters"][each] for each in PARAMETERS}
+    shared["parameters"] = {each: shared["parameters"][each] for each in PARAMETERS}
+    shared["exercises"], shared["classes"] = {}, False
     return {
         "source": "file",
-        "schema": {**shared, "parameters": kept, "classes": False, "exercises": {}},
-        "shown": shown,
+        "schema": shared,
         "models": {name: _described(checkpoint, name, run)},
         "device": run.device,
         "why": model.why_device().for_page(),
@@ -178,8 +194,9 @@ def _described(checkpoint: str, name: str, run: Translation) -> Model:
     known: Any = {} if is_lent(checkpoint) else to_jsonable_python(described(checkpoint))
     kept = {each: known[each] for each in ("real", "corpus", "label_smoothing", "sentences") if each in known}
     example = Example("", run.sentence, "")
-    bare: Any = {"sentences": 0, "label_smoothing": 0.0, "words": {}, "surprise": False}
-    return {**bare, **kept, "checkpoint": name, "examples": [to_jsonable_python(example)]}
+    bare = {"sentences": 0, "label_smoothing": 0.0, "words": {}, "surprise": False}
+    model: Any = bare | kept | {"checkpoint": name, "examples": [to_jsonable_python(example)]}
+    return model
 
 
 def _number(place: Mapping[str, str], name: str) -> int:
@@ -204,32 +221,47 @@ def _answer(bundle: _Bundle, run: Translation, shown: Any, place: Mapping[str, s
         add(heads.heads, sentence=run.sentence)
     layers = {kind: shown["attention"][kind]["layers"] for kind in KINDS}
     every = [(kind, layer) for kind in ("cross", "decoder", "encoder") for layer in reversed(range(layers[kind]))]
-    opened = (place.get("kind", "cross"), _number(place, "layer"))
+    layer = _number(place, "layer") if "layer" in place else _sharpest(run)
+    opened = (place.get("kind", "cross"), layer)
     for kind, layer in sorted(every, key=lambda each: each != opened):
-        add(sublayers.inside, **asked, kind=kind, layer=layer)
+        if not add(sublayers.inside, **asked, kind=kind, layer=layer):
+            return
+
+
+def _sharpest(run: Translation) -> int:
+    """The layer of cross-attention that a page opens on: see `openingPlace` of state.ts."""
+    return max(range(len(run.attention.cross)), key=lambda layer: run.attention.cross[layer].weights.max())
 
 
 def _explained(
     bundle: _Bundle, run: Translation, shown: Any, place: Mapping[str, str]
 ) -> Iterator[tuple[int, str | None, bool]]:
-    """Steps, what each leads over, and whether by words: of a large model the step that is opened alone, since each
-    takes a second and more."""
-    is_small = count_parameters(translator(bundle._checkpoint).checkpoint.model.config) <= SMALL
-    steps = range(len(run.steps)) if is_small else [min(_number(place, "step"), len(run.steps) - 1)]
-    for step in steps:
-        made = shown["steps"][step]
+    """Steps, what each leads over, and whether by words. Of a large model only what is opened, since each takes a
+    second and more."""
+    if count_parameters(bundle.config) > SMALL:
+        by_words = run.in_pieces and place.get("words") == "yes"
+        step = _number(place, "step")
+        if by_words:
+            step = bisect_left(run.words()[2].of, step)
+        yield min(step, len(run.steps) - 1), None, by_words
+        return
+    for step, made in enumerate(shown["steps"]):
         rest = (each["token"] for each in made["candidates"] if each["token"] not in (made["token"], "S", "P"))
         for other in dict.fromkeys((None, next(rest, None))):
             for words in (False, True) if run.in_pieces else (False,):
                 yield step, other, words
 
 
-def _catalogues(script: str) -> dict[str, dict[str, str]]:
-    """The texts of every language that the script may show: those whose keys begin as a text in it does."""
-    begins = set(re.findall(r"[\"'`]([\w-]+)(?=[.\"'`])", script))
-    return {
-        path.stem: {
-            key: text for key, text in json.loads(path.read_text("utf-8")).items() if key.split(".")[0] in begins
-        }
-        for path in sorted(CATALOGUE.parent.glob("*.json"))
-    }
+def _catalogues(script: str, *others: str) -> dict[str, dict[str, str]]:
+    """The texts of every language that the script may show, and those with `others` as their keys: a key stands in the
+    script whole, by its beginning, or by its parts."""
+    literals = {*re.findall(r"[\"'`]([\w.+=\- ]+)(?=[\"'`])", script), *others}
+    openings = tuple(each for each in re.findall(r"`([\w\-]+\.[\w.\-]*)\$\{", script) if not each.startswith(ELSEWHERE))
+
+    def is_said(key: str) -> bool:
+        starts = (key[: end.start()] for end in re.finditer("[._]", key))
+        begins = key.startswith(openings) or any("." in each and each in literals for each in starts)
+        return begins or key in literals or (key.count(".") == 1 and literals.issuperset(key.split(".")))
+
+    texts = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(CATALOGUE.parent.glob("*.json"))}
+    return {name: {key: text for key, text in all_.items() if is_said(key)} for name, all_ in texts.items()}

@@ -1,64 +1,79 @@
-"""The positional encoding: as figures for the page, as values for programs, and as part of what a run reads."""
+"""The positional encoding: for the page, as values for programs, and as part of what a run reads."""
 
-import json
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...inference.translator import positional_encoding as encode
-from ..figures import positions as figures
+from ...network.config import Sinusoid
 from ..schema import MAX_VALUES, EncodingRequest, InputRequest, ValuesRequest
 from ..sessions.models import cached_per_checkpoint
 from .payload import floats
 from .runs import run_of
 
-Figure = dict[str, Any]  # of Plotly
-
 
 class Encoding(TypedDict):
-    """The positional encoding as figures; the page moves the two curves itself."""
+    """The positional encoding and the cosine between every two positions, each as base64 of float32."""
 
     length: int
     d_model: int
     wavelengths: list[float]
-    similarity: str  # (length, length), base64 of float32
-    heatmap: Figure
-    curve: Figure
-    similar: Figure
+    values: str  # (length, d_model)
+    similarity: str  # (length, length)
 
 
-class InputFigure(TypedDict):
-    """Embedding + position = input."""
+class InputParts(TypedDict):
+    """Embedding + position = input, (tokens, d_model) each as base64 of float32."""
 
     tokens: tuple[str, ...]
     d_model: int
-    figure: Figure
+    embedding: str
+    positions: str
+    input: str
 
 
 @lru_cache(maxsize=16)  # 1.3 MB each at most
 def positional_encoding(request: EncodingRequest) -> Encoding:
-    """The encoding as figures; the page moves the two curves itself."""
+    """The encoding, its wavelengths and how alike its positions are."""
     encoding = encode(request.length, request.d_model, request.sinusoid)
-    cosine = figures.similarity(encoding)
     return {
         "length": request.length,
         "d_model": request.d_model,
-        "wavelengths": figures.wavelengths(request.d_model, request.sinusoid).tolist(),
-        "similarity": floats(cosine),
-        "heatmap": json.loads(figures.heatmap(encoding).to_json()),
-        "curve": json.loads(figures.curve(encoding, 0).to_json()),
-        "similar": json.loads(figures.similar(cosine, 0).to_json()),
+        "wavelengths": wavelengths(request.d_model, request.sinusoid).tolist(),
+        "values": floats(encoding),
+        "similarity": floats(similarity(encoding)),
     }
 
 
 @cached_per_checkpoint(16)
-def input_sum(request: InputRequest) -> InputFigure:
-    """Embedding + position = input of a stack of a run, as a figure."""
+def input_sum(request: InputRequest) -> InputParts:
+    """Embedding + position = input of a stack of a run."""
     translation = run_of(request)
     read = translation.source_input if request.stack == "encoder" else translation.target_input
-    figure = figures.input_sum(read.tokens, read.embedding, read.positions, read.input)
-    return {"tokens": read.tokens, "d_model": read.input.shape[1], "figure": json.loads(figure.to_json())}
+    return {
+        "tokens": read.tokens,
+        "d_model": read.input.shape[1],
+        "embedding": floats(read.embedding),
+        "positions": floats(read.positions),
+        "input": floats(read.input),
+    }
+
+
+def wavelengths(d_model: int, order: Sinusoid = "interleaved") -> np.ndarray:
+    """How many positions one turn of each dimension's sine or cosine takes, (D,): 2π · 10000^(2i / D), i its pair."""
+    pair = np.arange(d_model) // 2
+    if order == "halves":
+        pair = np.concatenate([pair[0::2], pair[1::2]])
+    return 2 * np.pi * 10000.0 ** (2 * pair / d_model)
+
+
+def similarity(encoding: np.ndarray) -> np.ndarray:
+    """Cosine between every two positions, (N, N), of an encoding (N, D); 0 where one of them is the zero vector."""
+    norm = np.linalg.norm(encoding, axis=1, keepdims=True)
+    unit = encoding / np.where(norm > 0, norm, 1.0)  # position 0 of a single dimension is sin 0
+    return (unit @ unit.T).astype(np.float32)
 
 
 def positions(length: int = 10, d_model: int = 64) -> dict[str, Any]:

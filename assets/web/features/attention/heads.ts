@@ -129,7 +129,9 @@ function alignmentColumn() {
   const about = h("p", { class: "hint" });
   const verdict = h("p", { id: "ablation", "aria-live": "polite" });
   const figure = pictureFrame(scores, () => "alignment-of-heads");
-  const proof = [h("h2", { class: "later" }, t("heads.proof")), h("p", {}, t("heads.limits")), verdict];
+  const proof = canAsk("heads")
+    ? [h("h2", { class: "later" }, t("heads.proof")), h("p", {}, t("heads.limits")), verdict]
+    : null;
   return {
     element: h("div", {}, h("h2", {}, t("heads.title")), figure, about, proof),
     draw(answer: Heads | null, progress: Child) {

@@ -1,7 +1,7 @@
 // Inside a head: one query's way through one attention sublayer, stage by stage, with the arithmetic of every number.
 
 import type { ShapeRow } from "#schema";
-import { NO_ANSWER, reasonOf } from "../../api/client.ts";
+import { canAsk, NO_ANSWER, reasonOf } from "../../api/client.ts";
 import { hasTab } from "../../api/schema.ts";
 import type { Child, State, View } from "../../api/types.ts";
 import { cellExplainer } from "../../charts/arithmetic.ts";
@@ -126,6 +126,7 @@ function arithmeticPanel() {
   const begin = (view: SublayerView, stages: Element) => {
     const invitation = ["inside.invite", "inside.digits"].map((key) => h("p", { class: "hint" }, t(key)));
     show(t("inside.arithmetic"), invitation, false);
+    if (!canAsk("parameters")) return; // of which the first number would be made
     const largest = argmax(view.data.at("q", view.head, view.query).map(Math.abs));
     const cell = stages.querySelector(`.cell[data-name=q][data-index="${largest}"]`);
     if (!cell) return;

@@ -75,9 +75,9 @@ export const encoderHead = async (view: LessonView) => ({
 });
 
 export async function encoderInput({ run }: LessonView) {
-  const { figure, tokens, d_model } = await askAboutRun("input_sum", { stack: "encoder" }, run);
-  const strips = figure.data as { z: { bdata: string } }[];
-  const [embedding, positions, input] = strips.map(({ z }) => toRows(decodeFloats(z.bdata), d_model));
+  const { tokens, d_model, ...sum } = await askAboutRun("input_sum", { stack: "encoder" }, run);
+  const rows = (values: string) => toRows(decodeFloats(values), d_model);
+  const [embedding, positions, input] = [sum.embedding, sum.positions, sum.input].map(rows);
   return { tokens, d_model, embedding, positions, input };
 }
 

@@ -1,26 +1,28 @@
 // Positions: the encoding, one dimension of it, one position of it, and how it joins the embedding of this sentence.
 
 import type { Encoding } from "#schema";
-import { opening } from "../../api/schema.ts";
+import { isSavedRun, opening } from "../../api/schema.ts";
 import type { Child, Run, Stack, View } from "../../api/types.ts";
-import { drawPlot, markPlot, type Plot, pageColours, resizePlot, themedFigure } from "../../charts/plotly.ts";
+import { numberCurve, numberMap } from "../../charts/number-charts.ts";
 import { findChange } from "../../state/changes.ts";
 import { formatNumber, joinSentences, t } from "../../state/i18n.ts";
 import { askAboutRun, askOnce } from "../../state/server-cache.ts";
 import { decodeFloats, state, subscribe, update } from "../../state/state.ts";
-import { h, namedChoice, onThemeChange, setChildren } from "../../ui/dom.ts";
+import { h, namedChoice, setChildren, typeScale } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { formulas } from "../../ui/formula.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { changeDetector, onResize, option } from "../../ui/parts.ts";
 
-type DecodedEncoding = Encoding & Pick<typeof view, "sinusoid"> & { values: Float32Array; cosines: Float32Array };
+type DecodedEncoding = Omit<Encoding, "values" | "similarity"> &
+  Pick<typeof view, "sinusoid"> & { values: Float32Array; cosines: Float32Array };
 
 const SIZES = [16, 32, 64, 128, 256, 512];
 const STACKS = ["encoder", "decoder"] as Stack[];
 const MIN_LENGTH = 5;
 const PAUSE_MS = 120; // while a slider moves
 const POINTS = 16; // of a wave between two positions
+const [MAP_HEIGHT, CURVE_HEIGHT, ROW] = [380, 118, 18]; // px
 
 /** The visitor's choices, also when the view is built again. Without a chosen width it is the model's. */
 const view = {
@@ -51,15 +53,11 @@ export function mount({ element, signal }: View) {
   subscribe(element, () => onState(parts));
   showEncoding(parts);
   for (const figure of Object.values(figures)) onResize(figure, () => onFigureResize(parts, figure), signal);
-  onThemeChange(() => {
-    showMap(parts);
-    showSum(parts);
-  }, signal);
 }
 
 function build(longest: number) {
   const figure = (name: string) =>
-    h("div", { class: "figure", role: "figure", "aria-label": t(`positions.figure.${name}`) }) as Plot;
+    h("div", { class: "figure", role: "figure", "aria-label": t(`positions.figure.${name}`) });
   return {
     controls: {
       length: slider("length", t("positions.shown"), MIN_LENGTH, longest),
@@ -80,6 +78,7 @@ function build(longest: number) {
     askedSum: 0, // and to that for a sum
     // Sentences that report a failure: each figure is tried again when it is next in view.
     failed: new Set() as Set<Element>,
+    map: null as ReturnType<typeof numberMap> | null,
     isNewModel: changeDetector(),
     isNewSum: changeDetector(),
   };
@@ -106,9 +105,11 @@ function layOut(element: Element, { controls, figures, say, sumSay, none, formul
   const { length, position, dimension, width, stack } = controls;
   const card = (...children: Child[]) => h("section", { class: "card" }, children);
   const sliders = (...children: Child[]) => h("div", { class: "sliders" }, children);
-  const kept = (figure: Plot) => pictureFrame(figure, () => `positions-${Object.values(figures).indexOf(figure) + 1}`);
+  const kept = (figure: HTMLDivElement) =>
+    pictureFrame(figure, () => `positions-${Object.values(figures).indexOf(figure) + 1}`);
   const widthLabel = h("label", {}, h("span", {}, t("positions.width")), width);
-  const map = [h("h2", {}, t("positions.rows")), none, kept(figures.map), sliders(length.element, widthLabel)];
+  const sizes = sliders(length.element, widthLabel);
+  const map = [h("h2", {}, t("positions.rows")), none, kept(figures.map), isSavedRun ? null : sizes];
   const curves = [waveHeading, formula, kept(figures.wave), alikeHeading, kept(figures.alike)];
   const hint = h("p", { class: "hint" }, t("positions.hint"));
   const columns = [card(map), card(sliders(position.element, dimension.element), curves, hint)];
@@ -140,12 +141,12 @@ function onState(parts: Parts) {
   if (!view.isPositionChosen) follow(parts);
 }
 
-function onFigureResize(parts: Parts, figure: Plot) {
+function onFigureResize(parts: Parts, figure: HTMLElement) {
   const { figures, failed, say, sumSay } = parts;
   if (!figure.clientWidth) return;
-  if (figure.data) resizePlot(figure);
-  else if (figure === figures.map && failed.delete(say)) showEncoding(parts);
-  else if (figure === figures.sum && failed.delete(sumSay)) showSum(parts);
+  const isFailed = figure === figures.map ? failed.delete(say) : figure === figures.sum && failed.delete(sumSay);
+  if (figure === figures.sum) showSum(parts);
+  else if (isFailed || figure === figures.map) showEncoding(parts);
 }
 
 /** Draw, or say where the figure's sentence stands that it failed. */
@@ -160,8 +161,7 @@ const attempt = ({ failed }: Parts, where: Element, drawn: Promise<void>) =>
 const showEncoding = (parts: Parts) => (encoding ? showMap(parts) : fetchSoon(parts));
 const showMap = (parts: Parts) => attempt(parts, parts.say, drawMap(parts));
 /** Follow the crosshair: one column as a curve, one position against all others. */
-const follow = (parts: Parts) =>
-  attempt(parts, parts.say, parts.figures.map.data ? drawCrosshair(parts) : drawMap(parts));
+const follow = (parts: Parts) => attempt(parts, parts.say, parts.map ? drawCrosshair(parts) : drawMap(parts));
 
 function fetchSoon(parts: Parts) {
   parts.controls.length.out.textContent = String(view.length);
@@ -175,26 +175,31 @@ async function fetchEncoding(parts: Parts) {
   const { length, d_model, sinusoid } = view;
   const answer = await askOnce("positional_encoding", { length, d_model, sinusoid });
   if (asked !== parts.asked) return; // a later request is on its way
-  const { z } = (answer.heatmap as any).data[0];
-  encoding = { ...answer, sinusoid, values: decodeFloats(z.bdata), cosines: decodeFloats(answer.similarity) };
+  const [values, cosines] = [answer.values, answer.similarity].map(decodeFloats);
+  encoding = { ...answer, sinusoid, values, cosines };
   await drawMap(parts);
 }
 
 async function drawMap(parts: Parts) {
-  if (!encoding) return;
-  const { heatmap } = encoding;
   const { map } = parts.figures;
-  const isNew = !map.data;
-  await drawPlot(map, () => themedFigure(heatmap, "map"));
-  if (isNew)
-    map.on("plotly_click", ({ points: [point] }: any) => {
-      Object.assign(view, { position: point.y, dimension: point.x, isPositionChosen: true });
+  if (!encoding || !map.clientWidth) return;
+  const { length, d_model, values } = encoding;
+  parts.map = numberMap({
+    ...{ width: map.clientWidth, height: MAP_HEIGHT * typeScale(), values, largest: 1 },
+    label: t("positions.figure.map"),
+    columns: { count: d_model, title: t("figure.dimension") },
+    rows: { count: length, title: t("figure.position") },
+    hover: ({ column: x, row: y }) => t("positions.hover.map", { x, y, z: fixed(values[y * d_model + x], 3) }),
+    choose({ column, row }) {
+      Object.assign(view, { position: row, dimension: column, isPositionChosen: true });
       follow(parts);
-    });
+    },
+  });
+  map.replaceChildren(parts.map.element);
   await drawCrosshair(parts);
 }
 
-async function drawCrosshair({ controls, figures, formula, waveHeading, alikeHeading, say }: Parts) {
+async function drawCrosshair({ controls, figures, map, formula, waveHeading, alikeHeading, say }: Parts) {
   if (!encoding) return;
   const { length: count, d_model: width, sinusoid, values, cosines, wavelengths } = encoding;
   const offered = view.isPositionChosen ? count : Math.min(count, state.run.source.length);
@@ -227,27 +232,24 @@ async function drawCrosshair({ controls, figures, formula, waveHeading, alikeHea
   figures.map.setAttribute("aria-label", say.textContent ?? "");
   figures.wave.setAttribute("aria-label", waveHeading.textContent);
   figures.alike.setAttribute("aria-label", alikeHeading.textContent);
-  await markPlot(figures.map, [verticalLine(dimension), horizontalLine(position)]);
+  map?.mark({ column: dimension, row: position });
   const x = Array.from({ length: (count - 1) * POINTS + 1 }, (_, i) => i / POINTS);
-  const y = x.map((at) => Math[name]((2 * Math.PI * at) / wavelength));
-  await drawCurve(figures.wave, encoding.curve, "curve", wave, { x, y });
-  await drawCurve(figures.alike, encoding.similar, "similar", alike);
+  const smooth = x.map((at): [number, number] => [at, Math[name]((2 * Math.PI * at) / wavelength)]);
+  drawCurve(figures.wave, "curve", wave, smooth);
+  drawCurve(figures.alike, "similar", alike);
 }
 
-/** Values at positions, with a line at the chosen one; on a smooth `line`, dots. */
-const drawCurve = (element: Plot, figure: Record<string, unknown>, name: string, y: number[], line = {}) =>
-  drawPlot(element, () => {
-    const { data, layout } = themedFigure(figure, name);
-    const [trace] = data;
-    const dots = { ...trace, y, mode: "markers", marker: { color: trace.line.color, size: 5 } };
-    const smooth = { ...trace, ...line, hoverinfo: "skip", hovertemplate: null };
-    const traces = "x" in line ? [dots, smooth] : [{ ...trace, y }];
-    return { data: traces, layout: { ...layout, showlegend: false, shapes: [verticalLine(view.position)] } };
+/** Values at positions, with a line at the chosen one. */
+function drawCurve(element: HTMLElement, name: string, values: number[], smooth?: [number, number][]) {
+  const curve = numberCurve({
+    ...{ width: element.clientWidth, height: CURVE_HEIGHT * typeScale(), values, smooth },
+    label: element.ariaLabel ?? "",
+    columns: { count: values.length, title: t("figure.position") },
+    hover: ({ column: x }) => t(`positions.hover.${name}`, { x, value: fixed(values[x], 3) }),
   });
-
-const lineStyle = () => ({ type: "line", line: { color: pageColours().ink, width: 1.5 }, layer: "above" });
-const verticalLine = (x: number) => ({ x0: x, x1: x, y0: 0, y1: 1, yref: "paper", ...lineStyle() });
-const horizontalLine = (y: number) => ({ y0: y, y1: y, x0: 0, x1: 1, xref: "paper", ...lineStyle() });
+  curve.mark(view.position);
+  element.replaceChildren(curve.element);
+}
 
 // ---- embedding + position = input ----
 
@@ -260,13 +262,26 @@ async function drawSum(parts: Parts) {
   const { askedSum } = parts;
   const answer = await askAboutRun("input_sum", { stack }, run);
   if (askedSum !== parts.askedSum) return;
-  const { data, layout } = themedFigure(answer.figure, "sum");
-  const color = pageColours()[stack === "encoder" ? "source" : "target"]; // tokens keep their side's colour
-  for (const axis of Object.keys(layout)) if (axis.startsWith("yaxis")) layout[axis].tickfont = { color };
-  await drawPlot(figures.sum, () => ({ data, layout }));
-  const { d_model } = answer;
+  const { tokens, d_model } = answer;
+  const strips = [answer.embedding, answer.positions, answer.input].map(decodeFloats);
+  const largest = strips.reduce((most, strip) => strip.reduce((high, each) => Math.max(high, Math.abs(each)), most), 0);
+  const width = figures.sum.clientWidth;
+  if (!width) return;
+  const maps = ["embedding", "+ position", "= input"].map((name, i) => {
+    const title = t(`figure.${name}`);
+    const { element } = numberMap({
+      ...{ width, height: ROW * typeScale() * tokens.length, values: strips[i], largest, label: title },
+      columns: { count: d_model, title: i === strips.length - 1 ? t("figure.dimension") : "" },
+      rows: { count: tokens.length, title: "", names: tokens, side: stack === "encoder" ? "source" : "target" },
+      hover({ column: x, row }) {
+        return t("positions.hover.sum", { x, token: tokens[row], z: fixed(strips[i][row * d_model + x], 3) });
+      },
+    });
+    return [h("h3", {}, title), element];
+  });
+  setChildren(figures.sum, maps);
   const embedding = t(run.model.scaled ? "positions.embedding" : "positions.embedding_unscaled", { d_model });
-  const places = { count: answer.tokens.length, d_model, embedding, largest: data[0].zmax.toFixed(1) };
+  const places = { count: tokens.length, d_model, embedding, largest: largest.toFixed(1) };
   sumSay.textContent = t(sumText(), places);
   figures.sum.setAttribute("aria-label", sumSay.textContent);
 }

@@ -1,0 +1,180 @@
+"""A saved run: one file, opened from a disk without a network, looked at by mouse and by key."""
+
+import itertools
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.marian import marian_folder
+from transformer import Translation, Translator
+from transformer.analysis.sublayer import inspect_sublayer
+
+from .catalogue import t
+from .conftest import BIER, LAPTOP, PATIENCE, translate, translator
+from .test_accessible import AXE, AXE_SAYS, RULES
+
+TABS = ("overview", "translate", "attention", "positions", "inside")
+LOOKS: list[tuple[int, str, Any]] = [(1440, "en", "light"), (390, "zh-Hans", "dark"), (1440, "zh-Hant", "dark")]
+
+
+@pytest.fixture(scope="module")
+def run() -> Translation:
+    return translate("toy")
+
+
+@pytest.fixture(scope="module")
+def file(run: Translation, tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("file") / "run.html"
+    run.to_html(path, ablations=True)
+    return path.as_uri()
+
+
+@contextmanager
+def reading(browser: Browser, width: int = 1440, theme: Any = "light") -> Iterator[Page]:
+    """Somebody without a network; whatever a page asks for, throws or complains of fails the test."""
+    look: Any = LAPTOP | {"viewport": {"width": width, "height": 900}, "color_scheme": theme, "offline": True}
+    context = browser.new_context(**look)
+    context.set_default_timeout(PATIENCE)
+    faults: list[str] = []
+
+    def refuse(route: Route) -> None:
+        faults.append(route.request.url)
+        route.abort()
+
+    context.route(re.compile("^(?!file:|data:|blob:)"), refuse)
+    page = context.new_page()
+    page.on("pageerror", lambda error: faults.append(error.message))
+    page.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+    page.on("dialog", lambda dialog: faults.append(dialog.message))
+    yield page
+    context.close()
+    assert faults == []
+
+
+def opened(page: Page, address: str) -> Page:
+    page.goto("about:blank")  # another # alone would load nothing
+    page.goto(address)
+    page.locator("#translation .chip").first.wait_for()
+    return page
+
+
+def drawn(page: Page, tab: str) -> None:
+    panel = page.locator(f"#panel-{tab}")
+    expect(panel.locator(".say").first).not_to_be_empty()
+    if tab == "positions":
+        panel.locator(".figure canvas").nth(3).wait_for()
+    if tab == "inside":
+        panel.locator(".cell").first.wait_for()
+
+
+@pytest.mark.parametrize(("width", "language", "theme"), LOOKS)
+def test_every_tab_is_there_for_everybody(browser: Browser, file: str, width: int, language: str, theme: str) -> None:
+    with reading(browser, width, theme) as page:
+        opened(page, f"{file}#tab=overview&language={language}")
+        page.evaluate(AXE)
+        expect(page.locator("html")).to_have_attribute("lang", language)
+        assert page.evaluate("document.body.classList.contains('dark')") == (theme == "dark")
+        expect(page.locator("[role=tab]")).to_have_text([t(f"tab.{tab}", language) for tab in TABS])
+        for tab in TABS:
+            if tab == "overview":
+                page.locator("#tab-overview").focus()
+            elif language == "en":
+                page.keyboard.press("ArrowRight")
+            else:
+                page.locator(f"#tab-{tab}").click()
+            drawn(page, tab)
+            assert page.evaluate(AXE_SAYS, [RULES, True]) == [], tab
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, tab
+
+
+def test_it_says_the_numbers_of_the_run(browser: Browser, file: str, run: Translation) -> None:
+    with reading(browser) as page:
+        opened(page, f"{file}#tab=overview")
+        expect(page.locator("#overview .say")).to_contain_text(f"{run.steps[0].probability:.1%}")
+        page.locator("#tab-translate").click()
+        first = page.locator("#story .candidates li").first
+        assert float(str(first.get_attribute("data-probability"))) == run.steps[0].probability
+        page.locator(".why-word summary").click()
+        expect(page.locator(".why-table tbody tr")).to_have_count(3)  # measures
+        opened(page, f"{file}#tab=attention&kind=cross&layer=6&head=3&query=4&step=4&drawing=table")
+        weights = run.attention.cross[5].weights[2, 3]
+        shown = page.locator("#attention .weights tbody tr").nth(3).locator("td").first
+        expect(shown).to_contain_text(f"{weights[0]:.3f}")
+        page.locator("#tab-positions").click()
+        drawn(page, "positions")
+        page.locator("#positions .number-chart").nth(3).hover(position={"x": 60, "y": 12})
+        said = page.locator("#positions .pointed-number").nth(3)
+        expect(said).to_contain_text(f"{run.source_input.embedding[0, 0]:.3f}".replace("-", "−"))
+        page.locator("#tab-inside").click()
+        q = inspect_sublayer(translator("toy"), run, "cross", 5).q[2, 3]
+        cell = page.locator("#inside .cell[data-name=q]").first
+        assert float(str(cell.get_attribute("data-value"))) == pytest.approx(float(q[0]), abs=1e-5)
+        cell.click()  # a row of a matrix is not in the file
+        expect(page.locator(".arithmetic-panel")).to_contain_text(t("error.not_in_file"))
+
+
+def test_links_lead_to_places_and_back(browser: Browser, file: str) -> None:
+    with reading(browser) as page:
+        opened(page, f"{file}#tab=attention&kind=encoder&layer=3&head=4")
+        expect(page.locator("#attention h2").first).to_contain_text(t("heads.name", layer=3, head=4))
+        page.locator("#tab-inside").click()
+        page.wait_for_url(re.compile("#.*tab=inside"))
+        page.go_back()
+        expect(page.locator("#tab-attention")).to_have_attribute("aria-selected", "true")
+        page.reload()
+        expect(page.locator("#attention h2").first).to_contain_text(t("heads.name", layer=3, head=4))
+        page.locator("#language").select_option("zh-Hans")
+        expect(page.locator("#saved")).to_contain_text("toy")
+        for gone in ("#sentence", "#checkpoint", "#share", "#downloads", ".examples"):
+            expect(page.locator(gone)).to_have_count(0)
+        page.locator("#menu > summary").click()
+        page.locator("#theme").click()
+        expect(page.locator("body")).to_have_class(re.compile("dark"))
+        expect(page.locator("#checks")).to_have_attribute("data-state", "✓")
+
+
+def test_it_works_in_a_frame_without_any_right(browser: Browser, file: str) -> None:
+    document = Path(file.removeprefix("file://")).read_text("utf-8")
+    with reading(browser) as page:
+        page.set_content("<iframe sandbox='allow-scripts' width='1200' height='800'></iframe>")
+        page.locator("iframe").evaluate("(frame, text) => { frame.srcdoc = text; }", document)
+        inside = page.frame_locator("iframe")
+        for tab in ("attention", "inside"):
+            inside.locator(f"#tab-{tab}").click()
+        expect(inside.locator("#inside .cell").first).to_be_visible()
+
+
+def test_a_visitors_text_is_text_and_words_are_of_pieces(browser: Browser, tmp_path: Path) -> None:
+    marian_folder(tmp_path / "model")
+    sentence = "</script><img src=x onerror=alert(1)> <!-- \u2028 <b>Bier</b> {{1}}"
+    Translator.load(tmp_path / "model").translate(sentence).to_html(tmp_path / "run.html")
+    with reading(browser) as page:
+        opened(page, (tmp_path / "run.html").as_uri())
+        for tab, unit in itertools.product(TABS[:3], ("words", "pieces")):
+            page.locator(f"#tab-{tab}").click()
+            page.locator(f"#unit button[value={unit}]").click()
+            drawn(page, tab)
+        page.locator("#tab-translate").click()
+        page.locator("#unit button[value=words]").click()
+        expect(page.locator(".run .tokens").first).to_contain_text("<img src=x onerror=alert(1")
+        assert page.evaluate("document.querySelectorAll('img, .view b b, .word b').length") == 0
+        expect(page.locator("#story .candidates button, .piece-search:visible")).to_have_count(0)
+
+
+def test_the_page_offers_it(visit: Any, browser: Browser, tmp_path: Path) -> None:
+    page = visit.open("?tab=attention&kind=encoder&layer=2&head=3")
+    page.locator("#menu > summary").click()
+    page.locator("#downloads > summary").click()
+    with page.expect_download() as found:
+        page.locator("[data-file=interactive]").click()
+    found.value.save_as(tmp_path / "run.html")
+    with reading(browser) as reader:
+        opened(reader, (tmp_path / "run.html").as_uri())
+        expect(reader.locator("#attention h2").first).to_contain_text(t("heads.name", layer=2, head=3))
+        expect(reader.locator("#saved a")).to_have_attribute("href", visit.url)
+        expect(reader.locator(".run .tokens").first).to_contain_text(BIER.split()[1])

@@ -1,0 +1,140 @@
+"""A run as one file: what is in it, how large it is, and that it says what the server says."""
+
+import base64
+import gzip
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transformer import Translation, Translator
+from transformer.inference.interventions import Interventions
+from transformer.web.api import frozen, sublayers, translate, why
+from transformer.web.api.downloads import interactive
+
+from .endpoints import BEER, CHANGED, FLAGSHIP, RUN, ask
+
+
+class File:
+    """A file, unpacked."""
+
+    def __init__(self, text: str) -> None:
+        def data(name: str) -> str:
+            found = re.search(rf'id="{name}">([^<]*)<', text)
+            assert found
+            return found[1]
+
+        self.size = len(text.encode())
+        line, self.content = gzip.decompress(base64.b64decode(data("packed"))).split(b"\n", 1)
+        self.packed: Any = json.loads(line)
+        self.opening: Any = json.loads(data("opening")) | {"shown": self.whole(self.packed["shown"])}
+
+    def whole(self, value: Any) -> Any:
+        """With its arrays, as frozen.ts puts them in."""
+        if isinstance(value, list):
+            return [self.whole(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        if value.keys() != {"array"}:
+            return {key: self.whole(each) for key, each in value.items()}
+        if isinstance(value["array"], list):
+            terms = [np.frombuffer(self.bytes_of(each), "<f4") for each in value["array"]]
+            return base64.b64encode((terms[0] + terms[1]).tobytes()).decode()
+        return base64.b64encode(self.bytes_of(value["array"])).decode()
+
+    def bytes_of(self, number: int) -> bytes:
+        sizes = self.packed["arrays"]
+        start = sum(count for count, _ in sizes[:number])
+        count, size = sizes[number]
+        planes = np.frombuffer(self.content[start : start + count], np.uint8).reshape(size, -1)
+        return planes.T.tobytes()
+
+    def asked(self, name: str) -> list[Any]:
+        return [request for question, request, _ in self.packed["answers"] if question == name]
+
+    def answer(self, name: str, **request: Any) -> Any:
+        found = [answer for question, asked, answer in self.packed["answers"] if (question, asked) == (name, request)]
+        return self.whole(found[0])
+
+
+def saved(run: Translation, folder: Path, **how: Any) -> File:
+    run.to_html(folder / "run.html", **how)
+    return File((folder / "run.html").read_text("utf-8"))
+
+
+def test_a_file_says_what_the_server_says(toy: Translator, tmp_path: Path) -> None:
+    changes = CHANGED["changes"]
+    file = saved(toy.translate(BEER, interventions=Interventions.parse(changes)), tmp_path)
+    shown = ask(translate.translate, CHANGED)
+    assert file.opening["shown"] == shown
+    assert file.opening["shown"]["baseline"] is not None
+    for function, more in (
+        (sublayers.inside, {"kind": "decoder", "layer": 3}),
+        (sublayers.value_norms, {}),
+        (why.why, {"step": 2, "other": None, "words": False}),
+    ):
+        assert file.answer(function.__name__, **CHANGED, **more) == ask(function, {**CHANGED, **more})
+
+
+def test_every_view_of_the_toy_has_what_it_asks_for(toy: Translator, tmp_path: Path) -> None:
+    file = saved(toy.translate(BEER), tmp_path, ablations=True)
+    places = {(each["kind"], each["layer"]) for each in file.asked("inside")}
+    assert places == {(kind, layer) for kind in ("encoder", "decoder", "cross") for layer in range(6)}
+    assert {each["stack"] for each in file.asked("input_sum")} == {"encoder", "decoder"}
+    steps = file.opening["shown"]["run"]["steps"]
+    assert {each["step"] for each in file.asked("why") if each["other"] is None} == set(range(len(steps)))
+    assert {each["step"] for each in file.asked("why") if each["other"]} == set(range(len(steps)))
+    for name in ("checks", "shapes", "value_norms", "lens", "positional_encoding", "heads"):
+        assert len(file.asked(name)) == 1, name
+    assert file.opening["schema"]["parameters"]["tab"]["choices"] == list(frozen.TABS)
+    assert set(file.packed["catalogues"]) == set(file.opening["schema"]["languages"])
+
+
+def test_a_file_is_small_and_the_same_every_time(toy: Translator, tmp_path: Path) -> None:
+    run = toy.translate(BEER)
+    file = saved(run, tmp_path)
+    assert file.size <= 700_000
+    assert not file.asked("heads")
+    first = (tmp_path / "run.html").read_bytes()
+    run.to_html(tmp_path / "run.html")
+    assert (tmp_path / "run.html").read_bytes() == first
+
+
+def test_of_a_long_run_the_opened_sublayer_comes_first(
+    classroom: Translator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frozen, "MAX_ARRAYS", 150_000)
+    monkeypatch.setattr(frozen, "SMALL", 0)
+    run = classroom.translate(FLAGSHIP)
+    file = saved(run, tmp_path, place={"tab": "inside", "kind": "encoder", "layer": 1, "step": 3})
+    places = [(each["kind"], each["layer"]) for each in file.asked("inside")]
+    assert places[0] == ("encoder", 1)
+    assert len(places) < 6
+    assert [each["step"] for each in file.asked("why")] == [3]
+    assert file.opening["place"] == "tab=inside&kind=encoder&layer=2&step=4"
+    with pytest.raises(ValueError, match="room"):
+        run.to_html(tmp_path / "run.html", place={"room": "x"})
+
+
+def test_a_run_is_saved_as_it_was_made(toy: Translator, tmp_path: Path) -> None:
+    """Also one that no question asks for, and of a model that only has the name of a shipped one."""
+    run = toy.translate(BEER, forced=("i", "want", "a", "coke"))
+    assert "coke" in run.text
+    assert saved(run, tmp_path).opening["shown"]["run"]["text"] == run.text
+    other = Translator.load("classroom").named("toy").translate(FLAGSHIP)
+    assert saved(other, tmp_path).opening["shown"]["run"]["text"] == other.text
+    with pytest.raises(ValueError, match="no Translator"):
+        replace(run, translator=None).to_html(tmp_path / "run.html")
+
+
+def test_the_download_opens_where_the_visitor_is_and_leads_back() -> None:
+    asked = {**RUN, "place": "?tab=attention&layer=3&sentence=other&room=1", "page": "https://example.org/"}
+    answer = ask(interactive, asked)
+    file = File(answer["text"])
+    assert answer["name"] == "toy-attention.html"
+    assert (file.opening["place"], file.opening["home"]) == ("tab=attention&layer=3", "https://example.org/")
+    assert ask(interactive, {**RUN, "page": "javascript:alert(1)"})["error"]["key"]

@@ -1,1 +1,0 @@
-"""Data in, plotly figures out. No torch, no gradio."""
