@@ -10,6 +10,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
@@ -27,7 +28,7 @@ CELLS = (
     "widget = translator.show('ich mochte ein bier', tab='attention', layer=2, head=1)\nwidget",
     "print(widget.place)",
     "widget.place = {'tab': 'inside', 'kind': 'encoder', 'head': 5}",
-    "translator.translate('cola bier')",
+    "translator.translate('ich mochte ein cola')",
 )
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
 HERE = {"PYTHONPATH": str(ROOT)}
@@ -37,7 +38,8 @@ class Lab(Server):
     """JupyterLab, which answers at the same address as a page would."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder, **HERE, JUPYTER_CONFIG_DIR=str(folder / "config"), JUPYTER_DATA_DIR=str(folder / "data"))
+        own = {f"JUPYTER_{each}_DIR": str(folder / each.lower()) for each in ("CONFIG", "DATA")}
+        super().__init__(folder, None, **HERE, **own)
 
     @property
     def command(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -50,7 +52,7 @@ class Lab(Server):
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With a notebook that was not run."""
     folder = tmp_path_factory.mktemp("notebook")
-    cell = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
+    cell: dict[str, Any] = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
     cells = [cell | {"id": f"cell{i}", "source": source} for i, source in enumerate(CELLS)]
     book = {"cells": cells, "metadata": KERNEL, "nbformat": 4, "nbformat_minor": 5}
     (folder / "run.ipynb").write_text(json.dumps(book))
@@ -99,7 +101,7 @@ def test_figure_and_python_share_a_place_in_jupyterlab_and_the_kernel_answers(br
     figure.locator("[data-tab-id=inside][aria-selected=true]").wait_for()
     run_cell(page, 1, "{'tab': 'inside', 'kind': 'encoder', 'layer': 2, 'head': 5")
 
-    asks.fill("cola bier")
+    asks.fill("ich mochte ein cola")
     figure.locator("#translate").click()
     expect(figure.locator("#translation")).to_contain_text("coke")
     figure.locator("#inside .cell").first.wait_for()  # no number of this run is in the file

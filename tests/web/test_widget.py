@@ -33,7 +33,7 @@ def test_the_output_is_the_page_in_a_frame_and_needs_no_widget(widget: Any, beer
     for shown in (widget, beer):
         output = shown._repr_mimebundle_()
         assert output.keys() == {"text/plain", "text/html"}
-        assert 'sandbox="allow-scripts allow-downloads"' in output["text/html"]
+        assert 'sandbox="allow-scripts allow-forms allow-downloads"' in output["text/html"]
 
 
 def test_a_front_end_that_makes_models_with_a_view_gets_one(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ ELSEWHERE = ("class.", "lesson.", "mistakes.", "train.")  # texts whose keys mod
 Request = dict[str, Any]
 NO_PLACE: Mapping[str, Any] = {}
 FRAME = (
-    '<iframe name="{name}" title="{title}" sandbox="allow-scripts allow-downloads" srcdoc="{page}" '
+    '<iframe name="{name}" title="{title}" sandbox="allow-scripts allow-forms allow-downloads" srcdoc="{page}" '
     'style="width: 100%; height: 720px; border: 0; resize: vertical"></iframe>'
 )
 
