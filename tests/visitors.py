@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import csv
+import html
 import io
 import json
 import math
@@ -238,6 +239,9 @@ class Visitor:
         planned = asked["plan a training"]  # in this process it would start another one, for the training to come
         # Its seconds change with the load.
         asked["plan a training"] = lambda: replace(planned(), expected=None, check=lambda got: not got["problems"])
+        saved = asked["interactive page"]
+        title = f"<title>{html.escape(sentence)} ·"  # numbers are packed, and a batch rounds them otherwise
+        asked["interactive page"] = lambda: replace(saved(), expected=None, check=lambda got: title in got["text"])
         arguments: dict[Callable[..., Any], tuple[Any, ...]] = {
             runs.translate: (sentence, checkpoint),
             runs.attention: (sentence, kind, 1, 2, checkpoint),

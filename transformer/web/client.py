@@ -3,11 +3,13 @@
 import ipaddress
 import re
 from dataclasses import dataclass, field
-
-from starlette.datastructures import Headers
-from starlette.types import Scope
+from typing import TYPE_CHECKING
 
 from .settings import settings
+
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
+    from starlette.types import Scope
 
 MAX_NAME = 64  # characters of a name that is not an IP address, and of a session
 REPLICA = re.compile(r"(?:^|; )replica=([\w-]{1,64})(?:;|$)")
@@ -27,8 +29,10 @@ class Client:
 NOBODY = Client()
 
 
-def client_of(scope: Scope, session: str | None = None) -> Client:
+def client_of(scope: "Scope", session: str | None = None) -> Client:
     """The client of a request; its session is that of the header `Session` where none is given."""
+    from starlette.datastructures import Headers  # which a saved run does not need
+
     headers = Headers(scope=scope)
     named = headers.get("session", "") if session is None else session
     replica = REPLICA.search(headers.get("cookie", ""))
@@ -36,7 +40,7 @@ def client_of(scope: Scope, session: str | None = None) -> Client:
     return Client(_address(scope, headers), named[:MAX_NAME], replica[1] if replica else "", token)
 
 
-def _address(scope: Scope, headers: Headers) -> str:
+def _address(scope: "Scope", headers: "Headers") -> str:
     """The peer, or behind proxies ($TRANSFORMER_PROXIES) the one that the first of them heard.
 
     Of an IPv6 address only the network counts, because one computer has 2^64 addresses there.

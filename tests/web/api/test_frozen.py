@@ -4,6 +4,8 @@ import base64
 import gzip
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,8 @@ from transformer.web.api import frozen, sublayers, translate, why
 from transformer.web.api.downloads import interactive
 
 from .endpoints import BEER, CHANGED, FLAGSHIP, RUN, ask
+
+ROOT = Path(__file__).parents[3]
 
 
 class File:
@@ -131,10 +135,32 @@ def test_a_run_is_saved_as_it_was_made(toy: Translator, tmp_path: Path) -> None:
         replace(run, translator=None).to_html(tmp_path / "run.html")
 
 
+NOT_OF_THE_LIBRARY = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Missing(MetaPathFinder):
+    def find_spec(self, name, *_):
+        if name.split(".")[0] in ("gradio", "plotly", "starlette", "anyio", "fastapi", "segno"):
+            raise ImportError(name)
+
+sys.meta_path.insert(0, Missing())
+from transformer import Translator
+Translator.load("toy").translate("Ich möchte ein Bier").to_html(sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_the_library_alone_saves_a_run(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", NOT_OF_THE_LIBRARY, tmp_path / "run.html"], check=True, cwd=ROOT)
+    assert File((tmp_path / "run.html").read_text("utf-8")).asked("inside")
+
+
 def test_the_download_opens_where_the_visitor_is_and_leads_back() -> None:
     asked = {**RUN, "place": "?tab=attention&layer=3&sentence=other&room=1", "page": "https://example.org/"}
     answer = ask(interactive, asked)
     file = File(answer["text"])
     assert answer["name"] == "toy-attention.html"
     assert (file.opening["place"], file.opening["home"]) == ("tab=attention&layer=3", "https://example.org/")
+    assert File(ask(interactive, {**RUN, "place": "?tab=train&layer=3"})["text"]).opening["place"] == "layer=3"
     assert ask(interactive, {**RUN, "page": "javascript:alert(1)"})["error"]["key"]

@@ -141,7 +141,7 @@ def interactive_page(
         place: where it opens, as a link has it.
         home: the address of the page that it comes from.
     """
-    place = {key: text for key, text in (place or {}).items() if key in PARAMETERS}
+    place = {key: text for key, text in (place or {}).items() if key in PARAMETERS and (key != "tab" or text in TABS)}
     bundle = _Bundle(checkpoint, name)
     shown = to_jsonable_python(translate.show(checkpoint, run.sentence, run.interventions))
     for each in filter(None, (shown["run"], shown["baseline"])):

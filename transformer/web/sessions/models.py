@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache, wraps
+from itertools import count
 from typing import Any, Concatenate, NotRequired, ParamSpec, TypeVar
 
 from pydantic_core import to_jsonable_python
@@ -26,6 +27,7 @@ MAX_WORK = 10**11  # multiplications of one answer: some seconds of one thread
 WORDS = 20  # of a held-out pair, both sides
 
 _lent: dict[str, Translator] = {}
+_numbers = count()
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -39,7 +41,7 @@ class RefusedCheckpointError(MessageError, CheckpointError):
 @contextmanager
 def lent(model: Translator) -> Iterator[str]:
     """A name under which a caller's own model answers questions meanwhile, whatever else has the model's own."""
-    name = f"lent-{id(model)}"
+    name = f"lent-{next(_numbers)}"
     _lent[name] = model
     try:
         yield name
