@@ -11,9 +11,9 @@ PACKAGE, SCRIPTS = ROOT / "transformer", ROOT / "assets" / "web"
 LEVELS = ("network", "data", "storage", "inference", "analysis", "training", "mistakes", "live", "web")
 PAGE = 60  # lines; of TypeScript see .biome.json
 BELOW_ALL = {"files", "messages", "settings"}
-UPWARD = {PACKAGE / "inference" / "translator.py": {"web"}}  # when `to_html` is called: its file is the page
+UPWARD = {PACKAGE / "inference" / "translator.py": {"web"}}  # when a run is shown: as the page
 WEB = ["shell", "gradio_internals", "opus_models", "settings", "access_log", "client", "fair_queue", "schema"]
-WEB += ["sessions", "api", "engine_data", "server", "page", "process"]
+WEB += ["sessions", "api", "engine_data", "widget", "site", "server", "page", "process"]
 SCRIPT_LEVELS = ["api", "engine", "state", "ui", "charts", "features"]  # app.ts is above all
 
 

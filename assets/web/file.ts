@@ -2,6 +2,7 @@
 
 import "./saved.ts"; // before the views, which read what the page is opened with
 
+import { callNotebook, tellNotebook } from "./api/notebook.ts";
 import { mount as attention } from "./features/attention/attention.ts";
 import { mount as heads } from "./features/attention/heads.ts";
 import { mount as header } from "./features/frame/header.ts";
@@ -12,6 +13,7 @@ import { mount as positions } from "./features/positions/positions.ts";
 import { mount as runBar } from "./features/run-bar/run-bar.ts";
 import { mount as translate } from "./features/translate/translate.ts";
 import { fillPage } from "./start.ts";
+import { state, subscribe, update } from "./state/state.ts";
 
 fillPage(
   document.querySelector(".html-container > .view") as HTMLElement,
@@ -23,4 +25,7 @@ fillPage(
     positions: { positions },
     inside: { inside },
   },
-);
+).then(() => {
+  callNotebook(update);
+  subscribe(document.body, () => tellNotebook(state));
+});

@@ -2,11 +2,20 @@
 
 import { addSource } from "./api/client.ts";
 import { arrayReader, frozen, type Unpacked, withArrays } from "./api/frozen.ts";
+import { notebook } from "./api/notebook.ts";
 import { opening } from "./api/schema.ts";
 import { bringCatalogues } from "./state/i18n.ts";
 
 const { unpacked } = globalThis as unknown as { unpacked: Unpacked };
 
-addSource("file", frozen(unpacked));
+const file = frozen(unpacked);
+addSource("file", {
+  answers: (name) => file.answers(name) || notebook.answers(name),
+  answer: (name, ...asked) =>
+    file.answer(name, ...asked).catch((error) => {
+      if (!notebook.answers(name)) throw error;
+      return notebook.answer(name, ...asked);
+    }),
+});
 bringCatalogues(unpacked.catalogues);
 opening.shown = withArrays(unpacked.shown, arrayReader(unpacked.arrays, unpacked.content));

@@ -47,7 +47,8 @@ def test_it_runs_in_an_empty_folder_with_what_it_carries(toy: Translator, tmp_pa
         [sys.executable, "-c", code], cwd=tmp_path, env={}, input=sent, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    *checks, last = done.stdout.splitlines()
+    shown, *checks, last = done.stdout.splitlines()
+    assert shown.startswith("Translation(")
     assert len(checks) == 4
     assert all(line.endswith(": ok") for line in checks)
     assert last == "True 1"
@@ -86,7 +87,7 @@ def test_the_format_is_a_valid_notebook_that_says_what_to_install(beer: Translat
         code = {"execution_count", "outputs"} if cell["cell_type"] == "code" else set()
         assert cell.keys() == {"id", "cell_type", "metadata", "source"} | code
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needed = {Requirement(each).name for each in project["dependencies"]} | {"plotly"}
+    needed = {Requirement(each).name for each in project["dependencies"]} | {"plotly", "anywidget"}
     (line,) = re.findall("^    pip install (.+)$", cells(beer, "markdown")[0], re.MULTILINE)
     assert set(line.split()) == needed
 

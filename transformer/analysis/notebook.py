@@ -19,8 +19,10 @@ from ..storage.checkpoint import CARD, CONFIG, FOLDER, VOCABULARIES, WEIGHTS, av
 from ..storage.hub import is_on_hub
 
 MAX_CARRIED = 4 * 2**20  # bytes of a model file; a larger one is downloaded from the page and put beside the notebook
-PACKAGES = "torch huggingface-hub numpy pandas pydantic safetensors sentencepiece tqdm typing-extensions plotly"
-LIBRARY = ("network", "data", "storage", "inference", "analysis")  # folders that the cells need
+PACKAGES = (
+    "torch huggingface-hub numpy pandas pydantic safetensors sentencepiece tqdm typing-extensions plotly anywidget"
+)
+PAGE = ("dist/file.js", "dist/app.css", "head.html", "standalone.css")  # of a run, beside its texts
 
 _BESIDE_OWN = " Put the model's file beside this notebook: the page has it under *Train*."
 _BESIDE = " Put the model's folder beside this notebook."
@@ -72,6 +74,8 @@ def notebook(run: Translation, checkpoint: str, file: Path | None = None, words:
         _markdown("table-text", "\n\n".join(table_text)),
         _code("table", sources["table"].format(words="words=True" if words else "")),
         _code("head", sources["head"].format(maps="attention_of_words()" if words else "attention")),
+        _markdown("page-text", sources["page-text"]),
+        _code("page", sources[f"page{under}"]),
         _markdown("draw-text", sources["draw-text"]),
         _code("draw", sources["draw"]),
         _markdown("contributions-text", sources["contributions-text"]),
@@ -111,10 +115,11 @@ def _packed_with_shipped(checkpoint: str) -> str:
 
 def _packed(model: dict[str, Path]) -> str:
     """The library and a model's files by their names, as the base64 of a zip archive."""
-    library = (file for name in LIBRARY for file in (PACKAGE / name).rglob("*.*") if file.suffix in (".py", ".tsv"))
-    sources = sorted([*PACKAGE.glob("*.py"), *library])
+    sources = sorted(file for file in PACKAGE.rglob("*.*") if file.suffix in (".py", ".tsv", ".js"))
     files = {f"transformer/{each.relative_to(PACKAGE).as_posix()}": each for each in sources}
-    files[f"transformer/assets/locales/{CATALOGUE.name}"] = CATALOGUE
+    assets = CATALOGUE.parents[1]
+    for each in (*(assets / name for name in PAGE), *sorted(CATALOGUE.parent.glob("*.json"))):
+        files[f"transformer/assets/{each.relative_to(assets).as_posix()}"] = each
     archive = io.BytesIO()
     with ZipFile(archive, "w", ZIP_DEFLATED) as packed:
         for name, file in (files | model).items():

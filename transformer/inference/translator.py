@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args, overload
+from typing import TYPE_CHECKING, Any, get_args, overload
 
 import numpy as np
 import torch
@@ -52,6 +53,8 @@ from .words import TokenWords, map_of_words, names_of, words_of
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ..web.widget import RunWidget
 
 __all__ = [
     "KINDS",
@@ -311,6 +314,15 @@ class Translation:
             raise ValueError("This run was made by no Translator.")
         Path(path).write_text(file_of(self, self.translator, ablations, place or {}), "utf-8")
 
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """In a notebook: the page of this run."""
+        shown = {"text/plain": repr(self)}
+        if self.translator and in_notebook():
+            from ..web.api.frozen import frame_of
+
+            shown["text/html"] = frame_of(self, self.translator)
+        return shown
+
 
 @dataclass(frozen=True)
 class BeamTree:
@@ -456,6 +468,25 @@ class Translator:
                 norms = engine_norms(engine, checkpoint.model, decoding) if value_weighted else {}
         ids, distributions = [step.token for step in steps], [step.distribution for step in steps]
         return self._translation(sentence, source, ids, distributions, values, norms, interventions=interventions)
+
+    def show(self, sentence: str, **place: str | int | bool) -> "RunWidget":
+        """Translate in a notebook and show the page, which asks this process for what it lacks: other sentences, forced
+        words, every number of a large model.
+
+        Args:
+            place: where it opens, as for `Translation.to_html`. The widget's `place` is read and set meanwhile: tab,
+                kind, layer, head, query and step; what a new one leaves out stays.
+
+        Raises:
+            SentenceError: as in `translate`.
+            ValueError: there is no such parameter.
+            ImportError: anywidget is not installed.
+        """
+        if find_spec("anywidget") is None:
+            raise ImportError("show needs anywidget: pip install 'attention-bitte[notebook]'")
+        from ..web.widget import RunWidget
+
+        return RunWidget(self, self.translate(sentence), place)
 
     def translate_many(
         self, sentences: Iterable[str], batch_size: int = 32, value_weighted: bool = False
@@ -671,6 +702,12 @@ class Translator:
 def positional_encoding(length: int, d_model: int, order: Sinusoid = "interleaved") -> np.ndarray:
     """The sinusoidal positional encoding (§3.5), (length, d_model), read-only; its `order` as in TransformerConfig."""
     return read_only(sinusoidal_positions(length, d_model, order))
+
+
+def in_notebook() -> bool:
+    """Whether IPython shows HTML: a terminal's does not, and would make the page for nothing."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return shell is None or "text/html" in shell.display_formatter.active_types
 
 
 def _joined(recorder: Recorder) -> dict[str, Tensor]:

@@ -328,6 +328,19 @@ AnyLeadRequest = Annotated[ShowRequest | AskRequest | RevealRequest | LeadReques
 # ---- what the browser receives ----
 
 
+class NotebookPlace(TypedDict, total=False):
+    """Where a page in a notebook is: see `Translator.show`."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)  # type: ignore[misc]
+
+    tab: Literal["overview", "translate", "attention", "positions", "inside"]
+    kind: Kind
+    layer: Index
+    head: Index
+    query: Index
+    step: Index
+
+
 class ChangeField(TypedDict):
     """A field of a change, in the order of a link.
 

@@ -6,6 +6,7 @@ assets/web/api/frozen.ts reads them.
 """
 
 import base64
+import html
 import json
 import re
 import zlib
@@ -45,6 +46,11 @@ MIN_ARRAY = 32  # characters
 ELSEWHERE = ("class.", "lesson.", "mistakes.", "train.")  # texts whose keys modules make that a file shares with those
 
 Request = dict[str, Any]
+NO_PLACE: Mapping[str, Any] = {}
+FRAME = (
+    '<iframe name="{name}" title="{title}" sandbox="allow-scripts allow-forms allow-downloads" srcdoc="{page}" '
+    'style="width: 100%; height: 720px; border: 0; resize: vertical"></iframe>'
+)
 
 
 class _Bundle:
@@ -167,6 +173,12 @@ def file_of(run: Translation, model: Translator, ablations: bool, place: Mapping
         runs.keep(checkpoint, run)
         link = {name: written(name, value) for name, value in place.items()}
         return interactive_page(checkpoint, run, run.checkpoint, ablations, link)
+
+
+def frame_of(run: Translation, model: Translator, place: Mapping[str, Any] = NO_PLACE, name: str = "") -> str:
+    """A frame with the file, as the output of a notebook, of which it reaches nothing."""
+    page = html.escape(file_of(run, model, False, place))
+    return FRAME.format(name=name, title=html.escape(run.sentence), page=page)
 
 
 def _opening(checkpoint: str, run: Translation, name: str) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 // The run at the top of the page: its tokens, its steps, its changes, and what to do about a sentence that was refused.
 
+import { canAsk } from "../../api/client.ts";
 import { firstRun, isReal, modelName } from "../../api/models.ts";
 import { isSavedRun, opening } from "../../api/schema.ts";
 import type { Change, Message, Places, Run, View } from "../../api/types.ts";
@@ -47,7 +48,7 @@ export function mount({ element, signal }: View) {
   const beside = h("div", { class: "beside-ask" }, isSavedRun ? null : exampleBar(), parts.note, parts.legend);
   card.append(
     h("div", { class: "progress", "aria-hidden": "true" }),
-    h("div", { class: "ask-line" }, isSavedRun ? savedRun() : ask, beside),
+    h("div", { class: "ask-line" }, canAsk("translate") ? ask : savedRun(), beside),
     h("div", { class: "under" }, parts.refusal.elements, parts.queue, parts.unit.element, parts.changed),
     parts.run,
   );

@@ -1,0 +1,55 @@
+// The notebook around a saved run, where there is one: through its port (transformer/web/widget.js) the kernel answers
+// what the file lacks, and reads and sets the place.
+
+import { NO_ANSWER, Refused, type Source } from "./source.ts";
+import type { State } from "./types.ts";
+
+const CALL = "attention-bitte";
+const PLACE = ["tab", "kind", "layer", "head", "query", "step"] as const;
+
+let port: MessagePort | null = null;
+let questions: string[] = []; // that it answers
+let known = ""; // the place that it knows
+const waiting: Map<string, (answer: any) => void> = new Map();
+
+export const notebook: Source = {
+  answers: (name) => questions.includes(name),
+  answer: (name, request, signal) =>
+    new Promise((resolve, reject) => {
+      const id = String(Math.random()); // the notebook may show the page twice
+      const settle = (answer: any) =>
+        answer?.error ? reject(new Refused(answer.error, answer)) : answer ? resolve(answer) : reject(signal.reason);
+      const end = (answer?: unknown) => {
+        if (waiting.delete(id)) settle(answer);
+      };
+      waiting.set(id, end);
+      signal.addEventListener("abort", () => end(), { once: true });
+      if (port) port.postMessage({ id, name, request: JSON.stringify(request) });
+      else reject(new Refused(NO_ANSWER));
+    }),
+};
+
+/** Tell the frame's owner that the page is here. @param follow goes to a place that the notebook wants */
+export function callNotebook(follow: (place: Partial<State>) => void) {
+  if (parent === window) return;
+  const take = (place: Partial<State>) => {
+    known = JSON.stringify(place);
+    follow(place);
+  };
+  addEventListener("message", ({ source, data, ports }) => {
+    if (source !== parent || data?.call !== CALL || !ports.length) return;
+    [port] = ports;
+    questions = data.questions;
+    port.onmessage = ({ data }) => (data.place ? take(data.place) : waiting.get(data.id)?.(JSON.parse(data.answer)));
+    document.dispatchEvent(new Event("frame:changed")); // what is asked of it can be shown
+    take(data.place);
+  });
+  parent.postMessage({ call: CALL }, "*");
+}
+
+export function tellNotebook(state: State) {
+  const place = Object.fromEntries(PLACE.map((name) => [name, state[name]]));
+  const now = JSON.stringify(place);
+  if (now !== known) port?.postMessage({ place });
+  known = now;
+}
