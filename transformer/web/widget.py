@@ -72,7 +72,8 @@ class RunWidget(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **options: Any) -> Any:
         shown = {"text/plain": repr(self.run), "text/html": self._frame}
         if "google.colab" in sys.modules or "VSCODE_PID" in os.environ:  # these make models only with a view
-            view, metadata = super()._repr_mimebundle_(**options)
+            drawn: Any = super()._repr_mimebundle_(**options)
+            view, metadata = drawn
             return view | shown, metadata
         return shown
 
