@@ -1,4 +1,4 @@
-"""The page without a server: how soon it is there, beside the served one; and how long a sentence takes in the browser."""
+"""The page without a server: how soon it is there, beside the served one; how long a sentence takes in the browser."""
 
 import tempfile
 from collections.abc import Iterator

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from transformer.web.shell import file_document, site_document
+from transformer.web.shell import file_document
 
 HOSTILE = (
     *("</script><script>alert(1)</script>", "<!--<script>", "]]>", "&lt;b&gt; <b>x</b>", "\u2028\u2029\x00", "\ud800"),
@@ -40,16 +40,10 @@ def in_a_file(text: str) -> str:
     return file_document({"text": text}, "run()", text, b"\n\x00rest", answers=[text])
 
 
-def beside_files(text: str) -> str:
-    return site_document({"text": text}, "app.js", "app.css", text)
-
-
-@pytest.mark.parametrize("made", [in_a_file, beside_files])
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_visitors_text_is_data(made: object, text: str) -> None:
-    assert callable(made)
-    document = made(text)
-    found, plain = Elements(document), Elements(made("plain"))
+def test_a_visitors_text_is_data(text: str) -> None:
+    document = in_a_file(text)
+    found, plain = Elements(document), Elements(in_a_file("plain"))
     assert found.names == plain.names
     assert json.loads(found.texts["opening"]) == {"text": text}
     assert document.isprintable() or "\u2028" not in document.split("<title>")[0]

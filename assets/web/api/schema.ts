@@ -20,8 +20,9 @@ export const assetAddress = (path: string) => new URL(schema.assets + path, docu
 /** A file of the assets. A page without a server has some of them packed by gzip. */
 export async function fetchAsset(path: string) {
   const answer = await fetch(assetAddress(path));
-  if (!answer.ok || !answer.body) throw new Error(`${path} could not be fetched`);
-  return path.endsWith(".gz") ? new Response(answer.body.pipeThrough(new DecompressionStream("gzip"))) : answer;
+  if (!answer.ok) throw new Error(`${path} could not be fetched`);
+  const unpacked = path.endsWith(".gz") && answer.body?.pipeThrough(new DecompressionStream("gzip"));
+  return unpacked ? new Response(unpacked) : answer;
 }
 
 type Setting = Required<Pick<Parameter, "min" | "max" | "step" | "strategy">>;
