@@ -8,6 +8,11 @@ import numpy as np
 import pytest
 
 from transformer.storage.checkpoint import FOLDER, WEIGHTS
+from transformer.web.api.mistakes import mistake
+from transformer.web.api.question import Question
+from transformer.web.engine_data import engine_data
+from transformer.web.schema import MistakeRequest
+from transformer.web.sessions.models import examples_of
 from transformer.web.site import planes, write
 
 
@@ -48,3 +53,10 @@ def test_weights_are_those_of_the_checkpoint(folder: Path) -> None:
         found = np.frombuffer(gzip.decompress(packed), np.uint8).reshape(4, -1)
         assert found.T.tobytes() == weights
         assert planes(weights) == found.tobytes()
+
+
+def test_an_answer_that_is_kept_stays_as_it_is() -> None:
+    asked = MistakeRequest(checkpoint="classroom", sentence=examples_of("classroom")[0].sentence, name="unscaled")
+    before = Question("mistake", mistake).dump(mistake(asked))
+    engine_data("classroom")
+    assert Question("mistake", mistake).dump(mistake(asked)) == before

@@ -6,6 +6,7 @@ as the server would.
 
 import json
 import sys
+from copy import deepcopy
 from pathlib import Path
 from typing import Any, Literal
 
@@ -118,12 +119,11 @@ def _shapes(config: TransformerConfig) -> list[dict[str, Any]]:
 
 def _mistakes(first: RunRequest) -> dict[str, mistakes.DecodingSymptom]:
     """Every mistake of decoding as the first example shows it: the networks with a mistake are here alone."""
-    found = {}
-    for name in (name for name, each in MISTAKES.items() if each.kind == "decoding"):
-        found[name] = mistakes.mistake(MistakeRequest(**first.model_dump(), name=name))
-        for side in (found[name]["right"], found[name]["wrong"]):
-            if side["attention"]:
-                side["attention"] = {**side["attention"], "weights": _rounded(side["attention"]["weights"])}
+    names = (name for name, each in MISTAKES.items() if each.kind == "decoding")
+    found = {name: deepcopy(mistakes.mistake(MistakeRequest(**first.model_dump(), name=name))) for name in names}
+    for side in (found[name][which] for name in found for which in ("right", "wrong")):
+        if side["attention"]:
+            side["attention"]["weights"] = _rounded(side["attention"]["weights"])
     return found
 
 
