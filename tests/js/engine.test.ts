@@ -11,6 +11,8 @@ const FIXTURES = new URL(".venv/js/", ROOT);
 const TOLERANCE = 1e-5; // of a number above 1, of its size
 const ROUNDED = 1.01e-4; // the server rounds the table of heads to four decimals, so that a rounding may turn the last one
 
+const MAX_TURNED = 2; // ranks
+
 type Case = [name: string, request: Record<string, unknown>, answer: any];
 
 const read = (path: string | URL) => readFileSync(path);
@@ -35,6 +37,24 @@ const floats = (text: string) => {
 const isFar = (ours: number, theirs: number, most = TOLERANCE * Math.max(1, Math.abs(theirs))) =>
   !(Math.abs(ours - theirs) <= most); // NaN is far from everything
 
+type Ranked = { token: string; probability: number; rank?: number };
+const RANKING = /\.(candidates|found)$/;
+
+/** Of tokens that are as likely as each other, another processor's rounding may rank another one first. */
+function rankingDifference(ours: Ranked[], theirs: Ranked[], place: string) {
+  const last = theirs[theirs.length - 1];
+  const isTied = (one: Ranked, other: Ranked) => !isFar(one.probability, other.probability, 2 * TOLERANCE);
+  const missing = theirs.findIndex((each, rank) => {
+    const mine = ours.find(({ token }) => token === each.token);
+    if (!ours[rank] || !isTied(ours[rank], each)) return true;
+    return mine
+      ? !isTied(mine, each) || Math.abs((mine.rank ?? 0) - (each.rank ?? 0)) > MAX_TURNED
+      : !isTied(each, last);
+  });
+  if (missing < 0 && ours.length === theirs.length) return "";
+  return `${place}.${missing}: ${JSON.stringify(ours[missing])} instead of ${JSON.stringify(theirs[missing])}`;
+}
+
 /** Where two answers differ, or "". */
 function difference(ours: any, theirs: any, place = ""): string {
   const told = (one: unknown, other: unknown) => `${place}: ${one} instead of ${other}`;
@@ -49,6 +69,7 @@ function difference(ours: any, theirs: any, place = ""): string {
   }
   if (theirs === null || typeof theirs !== "object" || ours === null || typeof ours !== "object")
     return ours === theirs ? "" : told(ours, theirs);
+  if (RANKING.test(place)) return rankingDifference(ours, theirs, place);
   const names = Object.keys(theirs);
   if (Object.keys(ours).length !== names.length) return told(Object.keys(ours), names);
   for (const name of names) {
