@@ -116,6 +116,12 @@ test("enough is compared", () => {
   assert.ok(cases.filter(([, , { error }]) => error).length > 20);
 });
 
+test("whatever a page without a server asks is compared", () => {
+  const compared = new Set(["surprise", ...cases.map(([name]) => name)]);
+  const missing = json("questions").filter((name: string) => !compared.has(name));
+  assert.deepEqual(missing, []);
+});
+
 test("a surprise is a sentence that training never saw", () => {
   const { run } = engine.answer("surprise", { checkpoint: "classroom" }) as any;
   assert.equal(run.reference.held_out, "held-out sentences");

@@ -1,7 +1,7 @@
 """`python -m tests.js.engine_fixtures FOLDER` writes what the engine in the browser is compared with.
 
 engine-NAME.json: what it is given of each shipped checkpoint; engine-cases.json: questions of the page, each with the
-server's answer or refusal.
+server's answer or refusal; engine-questions.json: what a page without a server asks.
 """
 
 import json
@@ -21,6 +21,7 @@ from transformer.web.api.runs import run
 from transformer.web.api.table import QUESTIONS
 from transformer.web.engine_data import engine_data
 from transformer.web.sessions.models import held_out
+from transformer.web.site import NEED_SERVER
 
 Case = tuple[str, dict[str, Any]]  # a question's name and its request
 TOY, CLASSROOM = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
@@ -189,6 +190,8 @@ def main(folder: Path) -> None:
     for checkpoint in CORPORA:
         data = to_jsonable_python(engine_data(checkpoint))
         (folder / f"engine-{checkpoint}.json").write_text(json.dumps(data), "utf-8")
+    asked = [name for name in QUESTIONS if name not in NEED_SERVER]
+    (folder / "engine-questions.json").write_text(json.dumps(asked), "utf-8")
     compared = [(name, request, answer(name, request)) for name, request in cases() if is_clear(request)]
     (folder / "engine-cases.json").write_text(json.dumps(compared), "utf-8")
 
