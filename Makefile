@@ -65,11 +65,12 @@ page:
 	$(BIN)/python -m pytest -m "not slow" --ignore tests/browser $(addprefix --ignore ,$(LIBRARY))
 
 test: .venv/test .venv/js
-	$(SIDE_BY_SIDE) everything lint portable-quick
+	$(SIDE_BY_SIDE) lint portable-quick
+	@$(MAKE) --no-print-directory everything
 
-# Four processes for two cores: a test that drives a browser or a server mostly waits.
+# Three processes for two cores: a test that drives a browser or a server mostly waits, but not for a crowded machine.
 everything:
-	$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # Each computes as another processor does: without its vector instructions, or with other sums of several threads.
 PORTABLE := $(addprefix portable-,default avx2 sse41 1-thread 2-threads)
