@@ -124,13 +124,13 @@ def test_the_handout_holds_the_run_and_says_where_its_numbers_come_from(handout:
 def test_a_file_that_cannot_be_made_is_said_so(visit: Visit) -> None:
     page = visit.open()
     visit.settle()
-    page.context.set_offline(True)
+    page.route("**/api/*", lambda route: route.abort())  # offline, it would load itself again as soon as it is not
     in_menu(page, "#downloads summary")
     for what in ("handout", "notebook", "csv"):
         page.locator(f"[data-file={what}]").click()
         expect(page.locator("#downloads [role=alert]")).to_have_text(t("download.failed"))
         expect(page.locator(f"[data-file={what}]")).to_be_enabled()
-    page.context.set_offline(False)
+    page.unroute("**/api/*")
     saved(page.locator("[data-file=csv]"), "toy-attention.csv")
     expect(page.locator("#downloads [role=alert]")).to_be_hidden()
 
