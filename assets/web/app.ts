@@ -3,7 +3,7 @@
 import "./style.css";
 
 import { browserSource } from "./api/browser.ts";
-import { addSource } from "./api/client.ts";
+import { askOf } from "./api/client.ts";
 import { opening } from "./api/schema.ts";
 import { mount as attention } from "./features/attention/attention.ts";
 import { mount as heads } from "./features/attention/heads.ts";
@@ -38,7 +38,7 @@ const TABS: Record<string, Views> = {
 
 /** Fill the page's place: see transformer/web/page.py. */
 export function start(page: HTMLElement) {
-  if (opening.site) addSource("browser", browserSource(opening.site));
+  if (opening.site) askOf(browserSource(opening.site));
   document.addEventListener("teach:wanted", (event) => teach(...event.detail));
   return fillPage(page, FRAME, TABS);
 }

@@ -1,6 +1,6 @@
 // What a file holds, for the modules of its page.
 
-import { addSource } from "./api/client.ts";
+import { askOf } from "./api/client.ts";
 import { arrayReader, frozen, type Unpacked, withArrays } from "./api/frozen.ts";
 import { notebook } from "./api/notebook.ts";
 import { opening } from "./api/schema.ts";
@@ -9,7 +9,7 @@ import { bringCatalogues } from "./state/i18n.ts";
 const { unpacked } = globalThis as unknown as { unpacked: Unpacked };
 
 const file = frozen(unpacked);
-addSource("file", {
+askOf({
   answers: (name) => file.answers(name) || notebook.answers(name),
   answer: (name, ...asked) =>
     file.answer(name, ...asked).catch((error) => {

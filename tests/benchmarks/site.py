@@ -7,8 +7,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser.chromium import launched
-from tests.browser.conftest import LAPTOP
-from tests.browser.test_site import hosted
+from tests.browser.conftest import LAPTOP, hosted
 from transformer.web.site import write
 
 from .drawing import FIGURE, SEEN

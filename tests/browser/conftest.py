@@ -6,18 +6,30 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from functools import cache
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Dialog, FrameLocator, Locator, Page, Request, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    Dialog,
+    FrameLocator,
+    Locator,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
 
 from transformer import Translation, Translator
 from transformer.inference.interventions import Interventions
@@ -89,6 +101,38 @@ class Server:
     def end(self) -> None:
         self.process.terminate()
         self.process.wait(timeout=60)
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@contextmanager
+def hosted(folder: Path) -> Iterator[str]:
+    """A static host of a folder's files, at this address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def alone(browser: Browser, width: int, theme: Any, **more: Any) -> Iterator[tuple[BrowserContext, list[str]]]:
+    """The browser of a visitor without a server of ours. Whatever its pages throw or complain of, and what is added to
+    the list, fails the test."""
+    look: Any = LAPTOP | {"viewport": {"width": width, "height": 900}, "color_scheme": theme, **more}
+    context = browser.new_context(**look)
+    context.set_default_timeout(PATIENCE)
+    faults: list[str] = []
+    context.on("weberror", lambda error: faults.append(str(error.error)))
+    context.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+    yield context, faults
+    context.close()
+    assert faults == []
 
 
 @cache

@@ -9,11 +9,8 @@ import re
 import shutil
 import signal
 import subprocess
-import threading
 from collections.abc import Generator, Iterator
 from contextlib import suppress
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -26,7 +23,7 @@ from transformer.messages import Message
 
 from ..visitors import Question, ask, train
 from .catalogue import t
-from .conftest import ROOT, TRAINED, Server, get, in_menu, until
+from .conftest import ROOT, TRAINED, Server, get, hosted, in_menu, until
 from .wire import act
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to look at processes")
@@ -109,8 +106,6 @@ def test_a_checkpoint_that_was_spoilt_before_it_is_chosen(server: Space) -> None
 
 def test_it_works_in_another_sites_frame_without_storage(server: Space, browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text(f'<iframe src="{server.url}" width="1200" height="900"></iframe>')
-    site = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(tmp_path)))
-    threading.Thread(target=site.serve_forever, daemon=True).start()
     page = browser.new_page()
     denied = "{ get() { throw new DOMException('denied', 'SecurityError'); } }"
     page.add_init_script(
@@ -121,22 +116,22 @@ def test_it_works_in_another_sites_frame_without_storage(server: Space, browser:
     asked: list[SplitResult] = []
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("request", lambda request: asked.append(urlsplit(request.url)))
-    page.goto(f"http://localhost:{site.server_port}/")
-    frame = page.frame_locator("iframe")
-    words = frame.get_by_role("listbox", name=t("run.target")).get_by_role("option")
-    words.first.wait_for()
-    frame.get_by_role("textbox", name=t("sentence.label")).fill(COLA)
-    frame.get_by_role("button", name=t("sentence.translate"), exact=True).click()
-    expect(words.nth(3)).to_have_text("coke")
-    in_menu(frame, "#theme")
-    for tab in ("attention", "positions", "inside", "train", "break", "lesson"):
-        frame.get_by_role("tab", name=t(f"tab.{tab}"), exact=True).click()
-        expect(frame.locator("[role=tabpanel] .view:visible").first).not_to_be_empty()
-    in_menu(frame, "#share")
-    link = re.compile("^https://someone-attention-bitte.hf.space/.*tab=lesson")
-    expect(frame.get_by_label(t("share.link"))).to_have_value(link)
-    page.close()
-    site.shutdown()
+    with hosted(tmp_path) as site:
+        page.goto(site.replace("127.0.0.1", "localhost"))
+        frame = page.frame_locator("iframe")
+        words = frame.get_by_role("listbox", name=t("run.target")).get_by_role("option")
+        words.first.wait_for()
+        frame.get_by_role("textbox", name=t("sentence.label")).fill(COLA)
+        frame.get_by_role("button", name=t("sentence.translate"), exact=True).click()
+        expect(words.nth(3)).to_have_text("coke")
+        in_menu(frame, "#theme")
+        for tab in ("attention", "positions", "inside", "train", "break", "lesson"):
+            frame.get_by_role("tab", name=t(f"tab.{tab}"), exact=True).click()
+            expect(frame.locator("[role=tabpanel] .view:visible").first).not_to_be_empty()
+        in_menu(frame, "#share")
+        link = re.compile("^https://someone-attention-bitte.hf.space/.*tab=lesson")
+        expect(frame.get_by_label(t("share.link"))).to_have_value(link)
+        page.close()
     assert faults == []
     assert {each.hostname for each in asked if each.scheme in ("http", "https", "ws")} == {"localhost", "127.0.0.1"}
 

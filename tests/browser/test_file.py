@@ -15,7 +15,7 @@ from transformer import Translation, Translator
 from transformer.analysis.sublayer import inspect_sublayer
 
 from .catalogue import t
-from .conftest import BIER, LAPTOP, PATIENCE, translate, translator
+from .conftest import BIER, alone, translate, translator
 from .test_accessible import AXE, AXE_SAYS, RULES
 
 TABS = ("overview", "translate", "attention", "positions", "inside")
@@ -36,24 +36,17 @@ def file(run: Translation, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @contextmanager
 def reading(browser: Browser, width: int = 1440, theme: Any = "light") -> Iterator[Page]:
-    """Somebody without a network; whatever a page asks for, throws or complains of fails the test."""
-    look: Any = LAPTOP | {"viewport": {"width": width, "height": 900}, "color_scheme": theme, "offline": True}
-    context = browser.new_context(**look)
-    context.set_default_timeout(PATIENCE)
-    faults: list[str] = []
+    """Somebody without a network; whatever a page asks for is a fault too."""
+    with alone(browser, width, theme, offline=True) as (context, faults):
 
-    def refuse(route: Route) -> None:
-        faults.append(route.request.url)
-        route.abort()
+        def refuse(route: Route) -> None:
+            faults.append(route.request.url)
+            route.abort()
 
-    context.route(re.compile("^(?!file:|data:|blob:)"), refuse)
-    page = context.new_page()
-    page.on("pageerror", lambda error: faults.append(error.message))
-    page.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
-    page.on("dialog", lambda dialog: faults.append(dialog.message))
-    yield page
-    context.close()
-    assert faults == []
+        context.route(re.compile("^(?!file:|data:|blob:)"), refuse)
+        page = context.new_page()
+        page.on("dialog", lambda dialog: faults.append(dialog.message))
+        yield page
 
 
 def opened(page: Page, address: str) -> Page:

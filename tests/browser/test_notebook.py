@@ -6,10 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -18,7 +15,7 @@ from playwright.sync_api import Browser, FrameLocator, Page, expect
 from transformer import Translator
 
 from .catalogue import t
-from .conftest import LAPTOP, ROOT, Server
+from .conftest import LAPTOP, ROOT, Server, hosted
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("jupyterlab")
@@ -130,11 +127,8 @@ def test_the_iframe_of_a_course_page_opens_at_its_place(browser: Browser, tmp_pa
     (recipe,) = re.findall("<iframe .*?</iframe>", (ROOT / "transformer" / "README.md").read_text("utf-8"), re.DOTALL)
     Translator.load("toy", device="cpu").translate("ich mochte ein bier").to_html(tmp_path / "run.html")
     (tmp_path / "course.html").write_text(f"<!doctype html><h1>Week 3</h1>{recipe}")
-    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+    with hosted(tmp_path) as url:
         page = browser.new_page(**LAPTOP)
-        page.goto(f"http://127.0.0.1:{server.server_port}/course.html")
+        page.goto(f"{url}course.html")
         heading(page.frame_locator("iframe"), 6, 3)
         page.close()
-        server.shutdown()

@@ -2,10 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -14,27 +11,11 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from transformer.web.site import write
 
 from .catalogue import t
-from .conftest import LAPTOP, PATIENCE, SETTLED, translate
+from .conftest import SETTLED, alone, hosted, translate
 from .test_accessible import AXE, AXE_SAYS, RULES
 
 TABS = ("overview", "translate", "attention", "positions", "inside", "train", "break", "lesson")
 HUND = "Der Hund sieht die Katze"
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@contextmanager
-def hosted(folder: Path) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.fixture(scope="module")
@@ -52,17 +33,10 @@ def site(folder: Path) -> Iterator[str]:
 
 @contextmanager
 def visiting(browser: Browser, width: int = 1440, theme: Any = "light") -> Iterator[BrowserContext]:
-    """A visitor; whatever fails, throws or is complained of fails the test."""
-    look: Any = LAPTOP | {"viewport": {"width": width, "height": 900}, "color_scheme": theme}
-    context = browser.new_context(**look)
-    context.set_default_timeout(PATIENCE)
-    faults: list[str] = []
-    context.on("weberror", lambda error: faults.append(str(error.error)))
-    context.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
-    context.on("requestfailed", lambda request: faults.append(request.url))
-    yield context
-    context.close()
-    assert faults == []
+    """A visitor; a request that fails is a fault too."""
+    with alone(browser, width, theme) as (context, faults):
+        context.on("requestfailed", lambda request: faults.append(request.url))
+        yield context
 
 
 def opened(context: BrowserContext, address: str) -> Page:

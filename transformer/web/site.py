@@ -12,7 +12,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic_core import to_jsonable_python
 
 from ..data import CORPORA
@@ -21,6 +20,7 @@ from ..inference.translator import available_checkpoints
 from ..messages import Message
 from ..storage.checkpoint import FOLDER, WEIGHTS
 from .api.opening import Site, opening, page_schema
+from .api.payload import byte_planes
 from .api.table import QUESTIONS
 from .engine_data import engine_data
 from .shell import site_document
@@ -61,7 +61,7 @@ def _files() -> dict[str, bytes]:
     for name in _models():
         data = to_jsonable_python(engine_data(name))
         found[f"{name}.json.gz"] = _packed(json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode())
-        found[f"{name}.planes.gz"] = _packed(planes((FOLDER / name / WEIGHTS).read_bytes()))
+        found[f"{name}.planes.gz"] = _packed(byte_planes((FOLDER / name / WEIGHTS).read_bytes(), WEIGHT_BYTES))
     return found
 
 
@@ -72,17 +72,11 @@ def _models() -> list[str]:
 def _opening(version: str) -> dict[str, Any]:
     questions = [name for name in QUESTIONS if name not in NEED_SERVER]
     shared = page_schema(assets=version, plotly="", streams=[])
-    opened: Any = opening(shared | {"classes": False}, source="browser")
+    opened: Any = opening(shared | {"classes": False})
     site: Site = {"questions": questions, "models": _models()}
     shipped_models = {name: each for name, each in opened["models"].items() if name in site["models"]}
     here = {"device": "browser", "why": Message("device.browser").for_page(), "space_host": None}
     return {**opened, **here, "models": shipped_models, "site": site}
-
-
-def planes(numbers: bytes) -> bytes:
-    """The first bytes of all numbers of a file, then all second ones, …; `joinBytes` of assets/web/api/browser.ts joins
-    them. They pack a tenth smaller."""
-    return np.frombuffer(numbers, np.uint8).reshape(-1, WEIGHT_BYTES).T.tobytes()
 
 
 def _packed(content: bytes) -> bytes:

@@ -19,30 +19,20 @@ from traitlets import TraitError
 
 from ..inference.translator import Translation, Translator
 from ..messages import Message
-from .api import candidates, checks, heads, positions, sublayers, translate, why
 from .api.frozen import frame_of
-from .api.question import Question, message
+from .api.question import message
+from .api.table import QUESTIONS as TABLE
 from .schema import NotebookPlace
 from .sessions.models import lent
 
+# Those about runs of one model that are computed here.
 QUESTIONS = {
-    function.__name__: Question(function.__name__, function)
-    for function in (
-        translate.translate,
-        checks.checks,
-        candidates.candidates,
-        why.why,
-        why.lens,
-        heads.heads,
-        sublayers.inside,
-        sublayers.value_output,
-        sublayers.value_norms,
-        sublayers.parameters,
-        sublayers.shapes,
-        positions.input_sum,
-        positions.positional_encoding,
+    name: TABLE[name]
+    for name in (
+        *("translate", "checks", "candidates", "why", "lens", "heads", "inside", "value_output", "value_norms"),
+        *("parameters", "shapes", "input_sum", "positional_encoding"),
     )
-}  # about runs of one model, and computed here
+}
 
 _PLACE = TypeAdapter(NotebookPlace)
 

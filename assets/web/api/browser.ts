@@ -1,21 +1,13 @@
 // The shipped networks in this browser: a worker runs them (assets/web/engine), and answers as a server would.
 
 import type { Site } from "#schema";
+import { joinPlanes } from "./bytes.ts";
 import { assetAddress, fetchAsset } from "./schema.ts";
 import { Refused, type Source } from "./source.ts";
 
 const WEIGHT_BYTES = 4;
 
 type Waiting = { resolve: (answer: unknown) => void; reject: (error: Refused) => void };
-
-/** Weights travel with the lowest bytes of all first, then all second ones, …: so they pack a tenth smaller. */
-export function joinBytes(planes: Uint8Array) {
-  const joined = new Uint8Array(planes.length);
-  const count = planes.length / WEIGHT_BYTES;
-  for (let plane = 0; plane < WEIGHT_BYTES; plane++)
-    for (let i = 0; i < count; i++) joined[i * WEIGHT_BYTES + plane] = planes[plane * count + i];
-  return joined.buffer;
-}
 
 export function browserSource({ models, questions }: Site): Source {
   const waiting: Map<number, Waiting> = new Map();
@@ -33,7 +25,7 @@ export function browserSource({ models, questions }: Site): Source {
     const load = async (name: string) => {
       const answers = [fetchAsset(`/${name}.json.gz`), fetchAsset(`/${name}.planes.gz`)];
       const [data, packed] = await Promise.all(answers);
-      const weights = joinBytes(new Uint8Array(await packed.arrayBuffer()));
+      const weights = joinPlanes(new Uint8Array(await packed.arrayBuffer()), WEIGHT_BYTES).buffer;
       made.postMessage({ load: { name, data: await data.json(), weights } }, [weights]);
     };
     await Promise.all(models.map(load)).catch((error) => {

@@ -1,7 +1,7 @@
 // The one way to an answer: `await api.translate(request, { signal })`, `for await (const event of api.train(form))`.
 
-import type { Opening, Wire } from "#schema";
-import { opening, schema } from "./schema.ts";
+import type { Wire } from "#schema";
+import { schema } from "./schema.ts";
 import { server } from "./server.ts";
 import { NO_ANSWER, Refused, type Source } from "./source.ts";
 
@@ -36,15 +36,15 @@ export { NO_ANSWER, Refused };
 export const reasonOf = (error: unknown) => (error instanceof Refused ? error.reason : NO_ANSWER);
 export const isAborted = (error: unknown) => error instanceof DOMException && error.name === "AbortError";
 
-const sources: Partial<Record<Opening["source"], Source>> = { server };
+let source: Source = server;
 
-/** A bundle without a server brings the source that its opening names, before anything is asked. */
-export const addSource = (name: Opening["source"], source: Source) => Object.assign(sources, { [name]: source });
-
-const source = () => sources[opening.source] as Source;
+/** A page without a server says who answers it, before anything is asked. */
+export function askOf(other: Source) {
+  source = other;
+}
 
 /** Whether a question can be answered here: what asks others is not shown. */
-export const canAsk = (name: QuestionName | keyof Streams) => source().answers(name);
+export const canAsk = (name: QuestionName | keyof Streams) => source.answers(name);
 
 /** Every question by its name (transformer/web/api/table.py). */
 export const api = new Proxy({} as Api, {
@@ -64,13 +64,13 @@ async function ask(name: string, request: unknown, { signal }: Options) {
     newest[slot] = mine;
   }
   const either = signal ? AbortSignal.any([signal, mine.signal]) : mine.signal;
-  const answer = await source().answer(name, request, either);
+  const answer = await source.answer(name, request, either);
   either.throwIfAborted();
   return answer as any;
 }
 
 function stream(name: string, request: unknown, { signal }: Options) {
-  const events = source().stream?.(name, request, signal);
+  const events = source.stream?.(name, request, signal);
   if (!events) throw new Refused({ key: "error.needs_server", values: {}, english: "" });
   return events;
 }

@@ -1,5 +1,6 @@
 // A saved run answers the page's questions with what the file holds: see transformer/web/api/frozen.py.
 
+import { encodeBytes, joinPlanes } from "./bytes.ts";
 import { Refused, type Source } from "./source.ts";
 
 /** What the file's shell has unpacked. `arrays`: bytes of each array in `content`, and of each of its numbers. */
@@ -43,20 +44,13 @@ export function arrayReader(arrays: Unpacked["arrays"], content: Uint8Array) {
   }
   const bytesOf = (array: number) => {
     const [length, size] = arrays[array];
-    const count = length / size;
-    return Uint8Array.from({ length }, (_, i) => content[starts[array] + (i % size) * count + Math.floor(i / size)]);
+    return joinPlanes(content.subarray(starts[array], starts[array] + length), size);
   };
   return (array: number | [number, number]) => {
-    if (typeof array === "number") return base64(bytesOf(array));
+    if (typeof array === "number") return encodeBytes(bytesOf(array));
     const [one, other] = array.map((each) => new Float32Array(bytesOf(each).buffer));
-    return base64(new Uint8Array(one.map((value, i) => value + other[i]).buffer));
+    return encodeBytes(new Uint8Array(one.map((value, i) => value + other[i]).buffer));
   };
-}
-
-function base64(bytes: Uint8Array) {
-  let text = "";
-  for (const byte of bytes) text += String.fromCharCode(byte);
-  return btoa(text);
 }
 
 /** An answer, or a part of one, with its arrays in their places. */

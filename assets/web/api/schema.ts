@@ -7,7 +7,7 @@ export const opening: Opening = JSON.parse(document.getElementById("opening")?.t
 export const schema: PageSchema = opening.schema;
 
 /** Whether the page is a file that holds one run: nothing else can be asked for. */
-export const isSavedRun = opening.source === "file";
+export const isSavedRun = opening.home !== undefined;
 
 /** The parameters of the address. In a file they stand behind #, because its address may have nothing else. */
 export const parametersOf = ({ search, hash }: { search: string; hash: string }) =>

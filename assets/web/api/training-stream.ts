@@ -1,6 +1,7 @@
 // A training on the server, as this page hears of it: nothing of how it is drawn.
 
 import type { DecodedSnapshot, SnapshotTaken, StackedMaps } from "#schema";
+import { decodeBytes } from "./bytes.ts";
 import { api, type EventOf, reasonOf } from "./client.ts";
 import { readSession, saveOnLeave } from "./session.ts";
 import type { AttentionMaps, DrawnRun, Message } from "./types.ts";
@@ -165,7 +166,7 @@ function snapshotOf({ step, source, encoder, free, forced }: SnapshotTaken): Sna
 
 /** Base64 of little-endian 16-bit numbers, 65535 for a weight of 1. */
 export function decodeShares(base64: string) {
-  const bytes = new DataView(Uint8Array.from(atob(base64), (char) => char.charCodeAt(0)).buffer);
+  const bytes = new DataView(decodeBytes(base64).buffer);
   return Float32Array.from({ length: bytes.byteLength / 2 }, (_, i) => bytes.getUint16(2 * i, true) / 65535);
 }
 

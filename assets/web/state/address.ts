@@ -32,7 +32,8 @@ export function placeParameters() {
 /** The address of the place, with what else stands in `href`. */
 export function formatAddress(href: string, presenting: boolean, run: RunRequest) {
   const url = new URL(href);
-  const written = new URLSearchParams(isSavedRun ? url.hash.slice(1) : url.search); // each change of url.searchParams would write the whole address
+  // Each change of url.searchParams would write the whole address.
+  const written = new URLSearchParams(isSavedRun ? url.hash.slice(1) : url.search);
   const special: Record<string, string | null> = {
     checkpoint: modelAddress(run.checkpoint),
     sentence: run.sentence,

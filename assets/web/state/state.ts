@@ -1,5 +1,6 @@
 // The visitor's state. One page, one run, one state: every view draws from it and changes it through `update`.
 
+import { decodeBytes } from "../api/bytes.ts";
 import { schema } from "../api/schema.ts";
 import type { DrawnRun, Kind, Run, State } from "../api/types.ts";
 import { LESSON_STOPS, stopOrder, withStop } from "./lesson-plan.ts";
@@ -130,13 +131,6 @@ export function attentionRow(kind: Kind, layer: number, head: number | null, que
   const asked = head === null ? [...Array(heads).keys()] : [head];
   const starts = asked.map((each) => ((layer * heads + each) * queries.length + query) * keys.length);
   return keys.map((_, key) => starts.reduce((sum, start) => sum + values[start + key], 0) / asked.length);
-}
-
-function decodeBytes(base64: string) {
-  const text = atob(base64);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  return bytes;
 }
 
 export const decodeFloats = (base64: string) => new Float32Array(decodeBytes(base64).buffer);

@@ -1,8 +1,7 @@
 """A run as one HTML file: the page, and the answers that its views ask for, made by the functions that answer a
 server's questions. Needs no server and no Gradio.
 
-Arrays are kept once each, beside the answers, with the bytes of their floats sorted by weight, which compress better;
-assets/web/api/frozen.ts reads them.
+Arrays are kept once each, beside the answers; assets/web/api/frozen.ts reads them.
 """
 
 import base64
@@ -30,6 +29,7 @@ from ..sessions.models import Model, described, is_lent, lent, translator
 from ..shell import file_document
 from . import checks, heads, positions, runs, sublayers, translate, why
 from .opening import page_schema
+from .payload import byte_planes
 from .question import Question
 
 TABS = ("overview", "translate", "attention", "positions", "inside")
@@ -104,8 +104,7 @@ class _Bundle:
             if size == 4 and (added := self._terms(np.frombuffer(array, "<f4"))):
                 return added
             self._known[array] = len(self.arrays)
-            # First the first bytes of all numbers, then the second ones, and so on.
-            kept = np.frombuffer(array, np.uint8).reshape(-1, size).T.tobytes()
+            kept = byte_planes(array, size)
             self.arrays.append((len(kept), size))
             self.content += kept
             self.compressed += len(zlib.compress(kept))
@@ -188,7 +187,6 @@ def _opening(checkpoint: str, run: Translation, name: str) -> dict[str, Any]:
     shared["parameters"] = {each: shared["parameters"][each] for each in PARAMETERS}
     shared["exercises"], shared["classes"] = {}, False
     return {
-        "source": "file",
         "schema": shared,
         "models": {name: _described(checkpoint, name, run)},
         "device": run.device,

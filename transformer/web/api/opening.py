@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any, Literal, NotRequired
+from typing import Any, NotRequired
 
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
@@ -24,8 +24,6 @@ from .translate import ShownRun, show
 TABS = ("overview", "translate", "attention", "positions", "inside", "train", "break", "lesson")
 PARTS = ("whatif", "mistakes", "decoding")  # of Break it
 
-Source = Literal["server", "file", "browser"]
-
 
 class Site(TypedDict):
     """A page without a server: the questions that its engine answers, and its models."""
@@ -35,11 +33,8 @@ class Site(TypedDict):
 
 
 class Opening(TypedDict):
-    """What the page is opened with: who answers it, the schema that it shares with that, the models, the first run."""
+    """What the page is opened with: the schema that it shares with who answers it, the models, the first run."""
 
-    source: Source
-    place: NotRequired[str]  # of a file: where it opens, as its links have it,
-    home: NotRequired[str]  # and the address of the page that it comes from, "" where there is none
     schema: PageSchema
     shown: ShownRun
     models: dict[str, Model]
@@ -50,7 +45,9 @@ class Opening(TypedDict):
     max_positions: int
     train: dict[str, Any]
     mistakes: list[MistakeCode]
-    site: NotRequired[Site]
+    place: NotRequired[str]  # of a saved run: where it opens, as its links have it,
+    home: NotRequired[str]  # and the address of the page that it comes from, "" where there is none
+    site: NotRequired[Site]  # of a page without a server
 
 
 def page_schema(assets: str, plotly: str, streams: Sequence[str], tabs: Sequence[str] = TABS) -> PageSchema:
@@ -80,13 +77,12 @@ def page_schema(assets: str, plotly: str, streams: Sequence[str], tabs: Sequence
     }
 
 
-def opening(shared: PageSchema, source: Source = "server") -> Opening:
+def opening(shared: PageSchema) -> Opening:
     """Of a page with all models that there are. Loads the toy checkpoint."""
     toy = translator("toy")
     own = (name for name in CORPORA if name in available_checkpoints())
     return to_jsonable_python(
         Opening(
-            source=source,
             schema=shared,
             shown=show("toy", CORPORA["toy"].examples[0].sentence),
             models={name: described(name) for name in (*own, *real_models())},

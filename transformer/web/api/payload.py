@@ -249,6 +249,12 @@ def packed(weights: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(codes.view(np.uint8).reshape(-1, 4)[:, :3].T)
 
 
+def byte_planes(content: bytes, size: int) -> bytes:
+    """The first bytes of all numbers of `size` bytes, then all second ones, …: they compress a tenth better.
+    `joinPlanes` of assets/web/api/bytes.ts joins them."""
+    return np.frombuffer(content, np.uint8).reshape(-1, size).T.tobytes()
+
+
 def _words(run: Translation) -> RunWords:
     source, decoder_input, output = (WordsOf(of=each.of, names=each.names) for each in run.words())
     read = names_of(run.source, source["of"])

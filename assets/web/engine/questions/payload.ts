@@ -1,6 +1,7 @@
 // A run as the page draws it: transformer/web/api/payload.py.
 
 import type { Candidate, FloatArray, HeadTable, PageMaps, Reference, Run, Step as ShownStep } from "#schema";
+import { encodeBytes } from "../../api/bytes.ts";
 import type { Kind } from "../../api/types.ts";
 import { ranked, type Step } from "../decoding.ts";
 import { KINDS } from "../interventions.ts";
@@ -9,15 +10,9 @@ import type { Pair, Translation, Translator } from "../translator.ts";
 import { END } from "../vocabulary.ts";
 
 const MAX_CANDIDATES = 10;
-const CHUNK = 2 ** 14; // arguments of one call
-
 /** Base64 of little-endian float32, as every browser's processor has it. */
-export function floats(values: Float32Array) {
-  const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
-  let text = "";
-  for (let at = 0; at < bytes.length; at += CHUNK) text += String.fromCharCode(...bytes.subarray(at, at + CHUNK));
-  return btoa(text);
-}
+export const floats = ({ buffer, byteOffset, byteLength }: Float32Array) =>
+  encodeBytes(new Uint8Array(buffer, byteOffset, byteLength));
 
 export const array = (values: Float32Array, ...shape: number[]): FloatArray => ({ shape, data: floats(values) });
 

@@ -1,6 +1,7 @@
 // The visitor's own sentence pairs: a table to type and paste into, or a file. They stay when the view is built again.
 
 import type { BadRow } from "#schema";
+import { encodeBytes } from "../../api/bytes.ts";
 import { api, type Refused, reasonOf } from "../../api/client.ts";
 import { assetAddress } from "../../api/schema.ts";
 import { readSession, saveOnLeave } from "../../api/session.ts";
@@ -264,10 +265,7 @@ function fileOpener(editor: HTMLElement, open: (file: File) => void) {
   return [input, h("label", { class: "pill file", for: "train-file" }, t("train.pairs.open"))];
 }
 
-async function asBase64(file: File) {
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
-}
+const asBase64 = async (file: File) => encodeBytes(new Uint8Array(await file.arrayBuffer()));
 
 // ---- what the server finds ----
 
