@@ -17,6 +17,9 @@ from transformer.web.sessions.models import examples_of
 from transformer.web.site import write
 
 
+pytestmark = pytest.mark.slow  # the files take seconds to make
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
