@@ -16,7 +16,6 @@ from transformer.web.schema import MistakeRequest
 from transformer.web.sessions.models import examples_of
 from transformer.web.site import write
 
-
 pytestmark = pytest.mark.slow  # the files take seconds to make
 
 
