@@ -9,10 +9,17 @@ from pathlib import Path
 import pytest
 
 from .test_documents import ROOT, code, hub_for
+from .web.api.test_frozen import File
 
 pytestmark = pytest.mark.slow
 
-WITHOUT_PAGE = "import sys\nsys.modules |= {'gradio': None, 'plotly': None}\n"
+WITHOUT_PAGE = """
+import sys
+sys.modules |= dict.fromkeys(("gradio", "plotly", "starlette", "anyio", "fastapi", "segno"))
+from transformer import Translator
+Translator.load("toy").translate("Ich möchte ein Bier").to_html("run.html")
+del sys.modules["anyio"]  # which downloads need
+"""
 EVERY_MODULE = """
 import importlib, pkgutil, transformer
 for each in pkgutil.walk_packages(transformer.__path__, "transformer."):
@@ -44,6 +51,7 @@ def test_the_readmes_example_runs_and_every_module_is_there_in_another_folder(
     where = f"assert transformer.__file__.startswith({str(installed)!r})"
     with hub_for(blocks, marian, tmp_path / "home", monkeypatch):
         run("\n".join([WITHOUT_PAGE, *blocks, EVERY_MODULE, where]), installed, tmp_path)
+    assert File((tmp_path / "run.html").read_text("utf-8")).asked("inside")
 
 
 def test_the_page_is_built_in_another_folder(installed: Path, tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""The worker process runs one training, stops on any line of input, and ends with its reader."""
+"""The worker process runs one training, stops on any line of input, and ends with its reader.
+
+That a line stops a job too is tested in tests/browser/test_train.py."""
 
 import json
 import os
@@ -80,13 +82,6 @@ def test_it_exits_when_the_server_dies(process: Process, tmp_path: Path) -> None
     process.stdout.close()
     assert process.wait(GENEROUS) == 0
     assert process.stderr.read() == ""
-
-
-def test_any_line_stops_it(process: Process, tmp_path: Path) -> None:
-    file = tmp_path / "model.safetensors"
-    begin(process, request(job(steps=10_000), file) + "stop\n")
-    assert one("ended", rest(process))["why"] == "stop"
-    assert file.exists()
 
 
 def test_a_mistake_is_trained_until_a_line_stops_it(process: Process) -> None:

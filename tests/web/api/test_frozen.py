@@ -4,8 +4,6 @@ import base64
 import gzip
 import json
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +17,6 @@ from transformer.web.api import frozen, sublayers, translate, why
 from transformer.web.api.downloads import interactive
 
 from .endpoints import BEER, CHANGED, FLAGSHIP, RUN, ask
-
-ROOT = Path(__file__).parents[3]
 
 
 class File:
@@ -133,27 +129,6 @@ def test_a_run_is_saved_as_it_was_made(toy: Translator, tmp_path: Path) -> None:
     assert saved(other, tmp_path).opening["shown"]["run"]["text"] == other.text
     with pytest.raises(ValueError, match="no Translator"):
         replace(run, translator=None).to_html(tmp_path / "run.html")
-
-
-NOT_OF_THE_LIBRARY = """
-import sys
-from importlib.abc import MetaPathFinder
-
-class Missing(MetaPathFinder):
-    def find_spec(self, name, *_):
-        if name.split(".")[0] in ("gradio", "plotly", "starlette", "anyio", "fastapi", "segno"):
-            raise ImportError(name)
-
-sys.meta_path.insert(0, Missing())
-from transformer import Translator
-Translator.load("toy").translate("Ich möchte ein Bier").to_html(sys.argv[1])
-"""
-
-
-@pytest.mark.slow
-def test_the_library_alone_saves_a_run(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-c", NOT_OF_THE_LIBRARY, tmp_path / "run.html"], check=True, cwd=ROOT)
-    assert File((tmp_path / "run.html").read_text("utf-8")).asked("inside")
 
 
 def test_the_download_opens_where_the_visitor_is_and_leads_back() -> None:

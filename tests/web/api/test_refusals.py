@@ -16,7 +16,3 @@ def test_a_refused_sentence_leads_on() -> None:
     assert ask(alternatives, {"checkpoint": "toy", "sentence": f"{BEER} xyzzy"})["readers"] == []
     found = ask(alternatives, {"checkpoint": "classroom", "sentence": "Nein, was möchte Cousine Lisa?"})
     assert found["pairs"][0][1] == "No, what would Lisa like?"
-
-
-def test_a_model_that_is_gone_has_no_alternatives() -> None:
-    assert ask(alternatives, {"checkpoint": "own-gone", "sentence": "wasser"})["error"]["key"] == "error.model_gone"

@@ -11,14 +11,6 @@ from transformer.web.api.runs import run as plain_run
 from transformer.web.api.translate import show, surprise, translate
 
 from .endpoints import BEER, FLAGSHIP, as_sent, ask
-from .test_endpoints import refused
-
-
-def test_a_refused_sentence_has_an_error_and_no_run() -> None:
-    answer = ask(translate, {"checkpoint": "toy", "sentence": "wasser"})
-    assert refused(answer, "error.unknown")
-    assert answer["error"]["values"]["unknown"] == {"shown": ["“wasser”"], "rest": 0}
-    assert answer.keys() == {"error"}
 
 
 def test_a_surprise_is_a_held_out_sentence_translated_by_the_model_that_never_saw_it() -> None:
@@ -32,10 +24,6 @@ def test_a_surprise_is_a_held_out_sentence_translated_by_the_model_that_never_sa
 def test_the_examples_of_the_classroom_are_translated_right() -> None:
     for each in CORPORA["classroom"].examples:
         assert ask(translate, {"checkpoint": "classroom", "sentence": each.sentence})["run"]["reference"]["same"]
-
-
-def test_the_toy_has_no_surprise() -> None:
-    assert refused(ask(surprise, {"checkpoint": "toy"}), "error.no_held_out")
 
 
 def test_where_a_sentence_cannot_be_read_an_example_stands_in_beside_the_refusal() -> None:
