@@ -387,18 +387,18 @@ def shared(returning: Visit) -> Iterator[Visit]:
     returning.reset()
 
 
-@pytest.fixture
-def visit(returning: Visit, url: str) -> Iterator[Visit]:
+@contextmanager
+def forgotten(returning: Visit) -> Iterator[Visit]:
     """Another page, of somebody of whom the browser remembers nothing else, nor anything later."""
     context = returning.page.context
     session = context.new_cdp_session(returning.page)
 
     def forget() -> None:
-        forgotten = {"origin": url.rstrip("/"), "storageTypes": "local_storage,cookies,indexeddb"}
-        session.send("Storage.clearDataForOrigin", forgotten)
+        asked = {"origin": returning.url.rstrip("/"), "storageTypes": "local_storage,cookies,indexeddb"}
+        session.send("Storage.clearDataForOrigin", asked)
 
     forget()
-    visit = Visit(context.new_page(), url)
+    visit = Visit(context.new_page(), returning.url)
     yield visit
     context.clear_permissions()
     for page in context.pages:
@@ -407,3 +407,9 @@ def visit(returning: Visit, url: str) -> Iterator[Visit]:
     forget()
     session.detach()
     assert visit.faults == []
+
+
+@pytest.fixture
+def visit(returning: Visit) -> Iterator[Visit]:
+    with forgotten(returning) as visit:
+        yield visit

@@ -16,7 +16,7 @@ from transformer.web.api.downloads import provenance
 from ..web.api.endpoints import ask
 from .arithmetic import expect_right
 from .catalogue import percent, t
-from .conftest import Visit, in_menu, translate, visiting
+from .conftest import Visit, forgotten, in_menu, translate, visiting
 from .test_accessible import LOOK
 
 PAPER: Any = {"width": 680, "height": 1123}  # px: what is left of A4 between margins of 15 mm
@@ -41,10 +41,10 @@ def saved(button: Locator, name: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def handout(browser: Browser, url: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def handout(returning: Visit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Of a page in the dark."""
     place = f"kind={KIND}&layer={LAYER + 1}&head={HEAD + 1}&query={QUERY + 1}"
-    with visiting(browser, url) as visit:
+    with forgotten(returning) as visit:
         page = visit.open(f"?checkpoint={MODEL}&sentence={SENTENCE}&language={LANGUAGE}&{place}&__theme=dark")
         expect(page.locator("#sentence input")).to_have_value(SENTENCE)
         visit.settle()

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from transformer import Vocabulary
 from transformer.storage.checkpoint import Checkpoint
 from transformer.storage.portable import PortableModel, save_portable
 
 from ..networks import network
-from .conftest import FRAMES, Visit, in_menu, visiting
+from .conftest import FRAMES, Visit, forgotten, in_menu
 from .test_accessible import BY_TAB, IN_THE_DARK, PLACES, reveal, walk
 from .test_lesson import LINKS, STOPS
 
@@ -62,8 +62,8 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def brought(browser: Browser, url: str, evil: Path) -> Iterator[Page]:
-    with visiting(browser, url) as visit:
+def brought(returning: Visit, evil: Path) -> Iterator[Page]:
+    with forgotten(returning) as visit:
         page = visit.open("?tab=train")
         page.locator("#bring-model").set_input_files(evil)
         expect(page.locator("#checkpoint option:checked")).to_contain_text(MARKUP[0])

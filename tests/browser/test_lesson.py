@@ -177,13 +177,3 @@ def test_a_teacher_chooses_stops_and_their_order(visit: Visit) -> None:
     page.get_by_role("button", name=t("lesson.minutes", minutes=20), exact=True).click()
     expect(page.locator("#plan-open")).to_have_text(t("lesson.plan", minutes=20, count=7))
     expect(title).to_have_text(t("lesson.title", n=1, of=7, name=t("lesson.tokens")))
-
-
-def test_presenting_keeps_what_was_read_and_folds_after_a_choice(visit: Visit) -> None:
-    page = enter(visit, "classroom", FLAGSHIP, "&stop=8&present=yes")
-    page.keyboard.press("r")
-    expect(page.locator("#lesson .reveal")).to_be_in_viewport()
-    expect(page.locator("#lesson .lesson-text")).to_be_in_viewport()
-    page.locator("#unfold").click()
-    page.get_by_role("tab", name=t("tab.overview")).click()
-    expect(page.get_by_role("tablist", name=t("tabs"))).to_be_hidden()

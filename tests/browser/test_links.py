@@ -100,6 +100,10 @@ def test_a_presenters_link_hides_what_a_lesson_does_not_need(visit: Visit) -> No
     page.locator("#unfold").click()
     for unfolded in ("#sentence input", "#step", *hidden):
         expect(page.locator(unfolded)).to_be_visible()
+    for tab in ("overview", "lesson"):  # a choice folds them again
+        visit.tab(tab)
+        expect(page.locator("[role=tablist]")).to_be_hidden()
+        page.locator("#unfold").click()
     page.keyboard.press("PageDown")
     page.wait_for_url("**stop=3**present=yes**")
     page.reload()

@@ -32,12 +32,8 @@ def test_a_word_is_explained_when_somebody_asks(shared: Visit) -> None:
     shown = shares(page)
     of_source = integrated_gradients(model, run, 6).source
     assert shown["attribution"] == pytest.approx(of_source / np.abs(of_source).sum(), abs=1e-4)
-    assert shown["attention"] == pytest.approx(np.mean([m.weights[:, 6] for m in run.attention.cross], axis=(0, 1)))
-    score, *without = np.exp(scores_without(model, run, [[i] for i in range(7)], 6)[:, 0])
-    assert shown["removal"] == pytest.approx(1 - np.array(without) / score, abs=1e-4)
-    expect(said).to_contain_text(
-        t("why.falls", removal="bier", token="beer", score=percent(score), without=percent(min(without)))
-    )
+    score = percent(run.steps[6].probability)
+    expect(said).to_contain_text(matching("why.falls", removal="bier", token="beer", score=score))
     assert broken_rules(page) == []
 
     second = run.steps[6].candidates[1].token
