@@ -89,6 +89,7 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         assert votes(opened.value)[:2] == [1, 1]
         opened.value.close()
         expect_no_barriers(lead, phone)
+        laptop.evaluate("window.setInterval = () => 0")  # else it may load itself again later, at any time
         laptop.context.set_offline(True)
         laptop.evaluate("stop()")  # breaks its stream, which the line above does not
         expect(laptop.locator(".class-panel")).to_contain_text(t("room.broken"))
