@@ -12,7 +12,7 @@ pytest.importorskip("transformers", reason="the model is made by transformers (t
 from ..hub import COMMIT, NAME, Hub, served
 from ..marian import marian_folder
 from .catalogue import matching, t
-from .conftest import Server, Visit, get, visiting
+from .conftest import PHONE, Server, Visit, forgotten, get, visiting
 
 SENTENCE = "Frau Müller wohnt in Wien!"
 WEIGHTS = "model.safetensors"
@@ -51,9 +51,10 @@ def screen(server: Server, browser: Browser) -> Iterator[Visit]:
 
 
 def test_a_real_model_is_offered_fetched_once_for_two_and_found_by_its_link(
-    hub: Hub, server: Server, screen: Visit, browser: Browser
+    hub: Hub, server: Server, screen: Visit
 ) -> None:
-    with visiting(browser, server.url, viewport={"width": 390, "height": 844}) as other:
+    with forgotten(screen) as other:
+        other.page.set_viewport_size(PHONE)
         visit, page = screen, screen.open("?tab=translate")
         checkpoint, awaited = page.locator("#checkpoint"), page.locator("#awaited-model")
         labels = page.locator("#checkpoint optgroup").evaluate_all("groups => groups.map((group) => group.label)")
