@@ -14,11 +14,11 @@ from .texts import mark_texts, strays
 DOG = ("classroom", "Der Hund sieht den Lehrer")
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text("utf-8")
 
-# WCAG 2.2 A and AA, and what axe calls best practice. Contrast, which is half of axe's work and which it cannot decide
-# over gradients and in pictures, is measured below.
+# WCAG 2.2 A and AA, and what axe calls best practice. Contrast and the size of targets, most of its work, are measured
+# below: the first also over gradients and in pictures, the second on every screen.
 RULES = {
     "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-    "rules": {"color-contrast": {"enabled": False}},
+    "rules": {"color-contrast": {"enabled": False}, "target-size": {"enabled": False}},
     "resultTypes": ["violations"],
 }
 
@@ -284,6 +284,23 @@ LOOK = r"""async (asked) => {
         if (!shown(e) || e.closest(".stepper")) continue; // whose frame is around its buttons, too
         const ground = groundOf(e.parentElement);
         if (ratio(over(rgba(style(e).borderTopColor), ground), ground) < 3) note("no edge", e);
+    }
+
+    // A target of a pointer that is smaller than 24 px has as much room around its middle (WCAG 2.5.8), if it is no word of a text.
+    const targets = [...document.querySelectorAll("a[href], button, input, select, summary, [role=tab], [role=option]")]
+        .filter((e) => shown(e) && opacity(e) && !e.matches(":disabled, .visually-hidden"))
+        .map((e) => {
+            const [box, frame] = [e, e.closest(scrolled) ?? e].map((each) => each.getBoundingClientRect());
+            const isSmall = box.width < 23.5 || box.height < 23.5;
+            const over = e.closest(".popover, dialog"); // which covers what is below it
+            return { e, over, isSmall, left: Math.max(box.left, frame.left), right: Math.min(box.right, frame.right), top: box.top, bottom: box.bottom };
+        })
+        .filter(({ left, right }) => left < right);
+    const away = (x, y, { left, right, top, bottom }) => Math.hypot(Math.max(left - x, 0, x - right), Math.max(top - y, 0, y - bottom));
+    for (const { e, over, isSmall, left, right, top, bottom } of targets) {
+        if (!isSmall || style(e).display === "inline") continue;
+        const isNear = (its) => its.over === over && !its.e.contains(e) && !e.contains(its.e) && away((left + right) / 2, (top + bottom) / 2, its) < 12;
+        if (targets.some(isNear)) note("small target", e);
     }
 
     if (asked !== "everything") return found;

@@ -206,7 +206,7 @@ def _trained_once() -> Iterator[None]:
             return (yield from learn(side, probe, data, **shape))
         key = tuple(shape.items())
         if key not in known:
-            known[key] = yield from learn(side, **shape)
+            known[key] = yield from learn(side, None, None, **shape)
         return known[key]
 
     with pytest.MonkeyPatch.context() as patch:
