@@ -28,9 +28,9 @@ def asking(page: Page, name: str) -> AbstractContextManager[Any]:
     return page.expect_request(lambda request: question(request) == name)
 
 
-def answered(page: Page, name: str, timeout: float | None = None) -> AbstractContextManager[Any]:
+def answered(page: Page, name: str) -> AbstractContextManager[Any]:
     """Until the page has an answer to this."""
-    return page.expect_response(lambda answer: question(answer.request) == name, timeout=timeout)
+    return page.expect_response(lambda answer: question(answer.request) == name)
 
 
 def answering(page: Page, name: str, handle: Callable[[Route], object]) -> None:
