@@ -66,8 +66,9 @@ export function mount({ element, signal }: View) {
 /** Of which model the run is, and where others can be made. */
 function savedRun() {
   const { home } = opening;
-  const page = home ? h("a", { href: home, target: "_blank", rel: "noopener" }, PAGE) : h("b", {}, PAGE);
-  return h("p", { id: "saved" }, nodes("file.saved", { model: h("b", {}, opening.shown.run.checkpoint), page }));
+  const saved = nodes("file.saved", { model: h("b", {}, opening.shown.run.checkpoint) });
+  const page = home && h("a", { href: home, target: "_blank", rel: "noopener" }, PAGE);
+  return h("p", { id: "saved" }, ...joinSentences(saved, page && nodes("file.home", { page })));
 }
 
 /** Keep the typed text when the language changes. */
