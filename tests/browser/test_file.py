@@ -122,13 +122,24 @@ def test_links_lead_to_places_and_back(browser: Browser, file: str) -> None:
         page.reload()
         expect(page.locator("#attention h2").first).to_contain_text(t("heads.name", layer=3, head=4))
         page.locator("#language").select_option("zh-Hans")
-        expect(page.locator("#saved")).to_contain_text("toy")
+        expect(page.locator("#saved")).to_have_text(t("file.saved", "zh-Hans", model="toy"))
         for gone in ("#sentence", "#checkpoint", "#share", "#downloads", ".examples"):
             expect(page.locator(gone)).to_have_count(0)
         page.locator("#menu > summary").click()
         page.locator("#theme").click()
         expect(page.locator("body")).to_have_class(re.compile("dark"))
         expect(page.locator("#checks")).to_have_attribute("data-state", "✓")
+
+
+def test_words_that_python_forced_or_drew_are_said_to_be(browser: Browser, tmp_path: Path) -> None:
+    forced = translator("toy").translate(BIER, forced=("i", "want", "a", "coke"))
+    forced.to_html(tmp_path / "run.html", ablations=True)
+    with reading(browser) as page:
+        opened(page, f"{(tmp_path / 'run.html').as_uri()}#tab=translate&step=4")
+        expect(page.locator("#story .say")).to_contain_text("forced to output coke")
+        page.locator("#tab-attention").click()
+        drawn(page, "attention")
+        expect(page.locator("#ablation")).to_have_count(0)  # nor can changes be undone here
 
 
 def test_it_works_in_a_frame_without_any_right(browser: Browser, file: str) -> None:

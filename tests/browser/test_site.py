@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from transformer.web.site import write
 
 from .catalogue import t
-from .conftest import SETTLED, alone, hosted, translate
+from .conftest import LAPTOP, SETTLED, alone, hosted, translate
 from .test_accessible import AXE, AXE_SAYS, RULES
 
 TABS = ("overview", "translate", "attention", "positions", "inside", "train", "break", "lesson")
@@ -92,6 +92,8 @@ def test_what_needs_a_server_says_so_and_nothing_is_offered_in_vain(browser: Bro
         expect(page.locator("#downloads [data-file]")).to_have_count(1)
         expect(page.locator("#device")).to_contain_text(t("header.device", device="browser"))
         page.keyboard.press("Escape")
+        ask(page, "Die Frau liest ein Buch")  # which the model has learned, but the site does not have the whole corpus
+        expect(page.locator(".note")).to_have_text(t("note.unknown"))
         ask(page, "Der Pinguin sieht den Hund")
         expect(page.locator("#suggestions #nearest")).to_be_visible()
         expect(page.locator("#suggestions #teach")).to_have_count(0)
@@ -103,6 +105,19 @@ def test_what_needs_a_server_says_so_and_nothing_is_offered_in_vain(browser: Bro
         expect(page.locator("#mistakes .live .go")).to_be_hidden()
         page.get_by_role("button", name=t("mistakes.live.recorded")).click()
         expect(page.locator("#mistakes .symptom .say")).not_to_be_empty()
+
+
+@pytest.mark.parametrize("lost", ["engine.js", "toy.planes.gz"])
+def test_a_file_that_does_not_come_is_said_and_asked_for_again(browser: Browser, site: str, lost: str) -> None:
+    context = browser.new_context(**LAPTOP, service_workers="block")
+    context.route(f"**/{lost}", lambda route: route.abort())
+    page = opened(context, site)
+    ask(page, "ich mochte ein cola")
+    expect(page.locator("#top .message")).to_contain_text(t("error.no_answer"))
+    context.unroute_all()
+    ask(page, "ich mochte ein cola")
+    expect(page.locator("#translation")).to_contain_text("coke")
+    context.close()
 
 
 def test_it_comes_again_without_a_network(browser: Browser, folder: Path) -> None:

@@ -300,7 +300,8 @@ class Translation:
         take tens of megabytes, Inside a head has what fits into three.
 
         Args:
-            ablations: also run without each head of cross-attention, and show what changes.
+            ablations: also run without each head of cross-attention, and show what changes, unless words are forced or
+                the run has interventions.
             place: where the file opens, by the parameters of the page's links, with numbers from 0:
                 `{"tab": "attention", "kind": "cross", "layer": 5, "head": 2}`. Links to places of the file have
                 them behind `#`, and from 1.

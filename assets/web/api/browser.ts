@@ -7,7 +7,7 @@ import { Refused, type Source } from "./source.ts";
 
 const WEIGHT_BYTES = 4;
 
-type Waiting = { resolve: (answer: unknown) => void; reject: (error: Refused) => void };
+type Waiting = { resolve: (answer: unknown) => void; reject: (error: unknown) => void };
 
 export function browserSource({ models, questions }: Site): Source {
   const waiting: Map<number, Waiting> = new Map();
@@ -28,10 +28,16 @@ export function browserSource({ models, questions }: Site): Source {
       const weights = joinPlanes(new Uint8Array(await packed.arrayBuffer()), WEIGHT_BYTES).buffer;
       made.postMessage({ load: { name, data: await data.json(), weights } }, [weights]);
     };
-    await Promise.all(models.map(load)).catch((error) => {
-      made.terminate();
-      worker = null; // the next question tries again
-      throw error;
+    await new Promise((resolve, reject) => {
+      const end = (error: unknown) => {
+        made.terminate();
+        worker = null; // the next question tries again
+        for (const asked of waiting.values()) asked.reject(error);
+        waiting.clear();
+        reject(error);
+      };
+      made.onerror = end; // its program has not come, or broke off
+      Promise.all(models.map(load)).then(resolve, end);
     });
     return made;
   }

@@ -11,6 +11,7 @@ import re
 import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 from urllib.parse import urlencode
@@ -21,6 +22,7 @@ from pydantic_core import to_jsonable_python
 from ...data import Example
 from ...files import shipped
 from ...inference.attention_maps import KINDS
+from ...inference.interventions import ForceWord, Interventions
 from ...inference.translator import Translation, Translator
 from ...messages import CATALOGUE
 from ...network.cost import count_parameters
@@ -168,10 +170,18 @@ def file_of(run: Translation, model: Translator, ablations: bool, place: Mapping
         is_number = known[name]["kind"] == "position"
         return str(value + 1) if is_number else {True: "yes", False: "no"}.get(value, str(value))
 
+    run = replace(run, interventions=Interventions((*run.interventions.changes, *_forced(run))))
     with lent(model) as checkpoint:
         runs.keep(checkpoint, run)
         link = {name: written(name, value) for name, value in place.items()}
         return interactive_page(checkpoint, run, run.checkpoint, ablations, link)
+
+
+def _forced(run: Translation) -> Iterator[ForceWord]:
+    """Words that the caller forced or drew: the page then says that the model would not have chosen them."""
+    for step, made in enumerate(run.steps):
+        if made.token != made.candidates[0].token:
+            yield ForceWord(step, made.token)
 
 
 def frame_of(run: Translation, model: Translator, place: Mapping[str, Any] = NO_PLACE, name: str = "") -> str:
@@ -227,7 +237,7 @@ def _answer(bundle: _Bundle, run: Translation, shown: Any, place: Mapping[str, s
         add(positions.input_sum, **asked, stack=stack)
     for step, other, words in _explained(bundle, run, shown, place):
         add(why.why, **asked, step=step, other=other, words=words)
-    if ablations:
+    if ablations and not run.interventions.changes:  # of others, heads are not ablated
         add(heads.heads, sentence=run.sentence)
     layers = {kind: shown["attention"][kind]["layers"] for kind in KINDS}
     every = [(kind, layer) for kind in ("cross", "decoder", "encoder") for layer in reversed(range(layers[kind]))]

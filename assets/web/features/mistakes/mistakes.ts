@@ -183,8 +183,7 @@ function symptomOf(name: string, signal: AbortSignal, show: (found: Symptom | nu
       if (!isWanted()) return;
       const reason = reasonOf(error);
       if (reason === NO_ANSWER) asked = ""; // the next change asks again
-      const why = reason === NO_ANSWER ? t("mistakes.failed") : formatMessage(reason);
-      show(null, [h("p", { class: "message", role: "alert" }, why)]);
+      show(null, [h("p", { class: "message", role: "alert" }, formatMessage(reason))]);
     }
   };
 }
@@ -246,7 +245,7 @@ function trainingPanel({ name, seconds }: MistakeCode, isSolved: () => boolean, 
 }
 
 function trainingStatus({ phase, message, joined }: ReturnType<typeof trainings.mistakeTraining>) {
-  if (phase === "failed") return message ? formatMessage(message) : t("mistakes.failed");
+  if (phase === "failed") return message ? formatMessage(message) : t("error.no_answer");
   if (phase === "stopped") return t("mistakes.live.stopped");
   if (phase === "recorded") return t("mistakes.live.is_recorded");
   return joined === null ? "" : t("mistakes.live.joined", { time: formatDuration(joined) });

@@ -66,8 +66,9 @@ export function mount({ element, signal }: View) {
 /** Of which model the run is, and where others can be made. */
 function savedRun() {
   const { home } = opening;
-  const page = home ? h("a", { href: home, target: "_blank", rel: "noopener" }, PAGE) : h("b", {}, PAGE);
-  return h("p", { id: "saved" }, nodes("file.saved", { model: h("b", {}, opening.shown.run.checkpoint), page }));
+  const saved = nodes("file.saved", { model: h("b", {}, opening.shown.run.checkpoint) });
+  const page = home && h("a", { href: home, target: "_blank", rel: "noopener" }, PAGE);
+  return h("p", { id: "saved" }, ...joinSentences(saved, page && nodes("file.home", { page })));
 }
 
 /** Keep the typed text when the language changes. */
@@ -256,7 +257,7 @@ function describeRun(run: Run) {
   }
   if (run.changes.length) return joinSentences(...notes); // the output is not what the model learned
   if (isReal(run.checkpoint)) return joinSentences(...notes); // its training data is unknown
-  if (!run.reference) add("note.unlearned");
+  if (!run.reference) add(opening.site ? "note.unknown" : "note.unlearned"); // a site has a part of the corpus
   else if (!run.reference.same) add("note.mistake", { right: run.reference.text });
   else if (run.reference.held_out) add("note.held_out");
   return joinSentences(...notes);
