@@ -13,6 +13,7 @@ from .phrases import (
     Things,
     adjectives_for,
     choose_companion,
+    choose_name,
     choose_noun_phrase,
     choose_objects,
     choose_pronoun,
@@ -66,16 +67,16 @@ TIMES = {
         lex.NOW,
         *lex.LATER,
         lex.GLADLY,
-        *lex.MANNERS,
         *_AT,
         *_ANY,
     ),
-    "perfect": (lex.TODAY, lex.ALREADY, *lex.BEFORE, *lex.MANNERS, *_ANY),
-    "modal": (lex.TODAY, lex.NOW, *lex.LATER, lex.EVENING, *lex.MANNERS, *_AT, *_ANY),
+    "perfect": (lex.TODAY, lex.ALREADY, *lex.BEFORE, *_ANY),
+    "modal": (lex.TODAY, lex.NOW, *lex.LATER, lex.EVENING, *_AT, *_ANY),
     "wish": (lex.TODAY, lex.NOW, *_ANY),
     "copula": (lex.TODAY, lex.NOW, lex.ALREADY, lex.STILL, *_ANY),
     "location": (lex.TODAY, lex.NOW, lex.ALREADY, lex.STILL, *_ANY),
 }
+_BEFORE = (lex.TODAY, *lex.BEFORE, *_ANY)  # of "was"
 
 
 # The weights of the question words, first of none, and of the tenses with each.
@@ -101,7 +102,7 @@ def _choose_parts(chooser: Chooser, reason_follows: bool, first: Clause | None, 
     asked: Adverb | None = chooser.choose((None, *lex.QUESTION_WORDS), _QUESTION_WEIGHTS) if is_question else None
     tense = chooser.one_of(_TENSES[asked.german if asked else ""])
     verb = _choose_verb(chooser, tense, asked, first)
-    negation = None if is_question else _negation(chooser, verb)
+    negation = None if is_question and chooser.maybe(0.85) else _negation(chooser, verb)
     things: Things = first.things if first else {}
     predicate: Adjective | None = None
     if asked is lex.WHO:
@@ -117,6 +118,7 @@ def _choose_parts(chooser: Chooser, reason_follows: bool, first: Clause | None, 
     parts = Parts(verb, subject, predicate, tense, asked, is_question, is_subordinate=first is not None)
     if tense in ("modal", "wish"):
         parts.modal = chooser.choose(_modals(verb, first))
+    parts.is_past = tense in ("copula", "location") and not reason_follows and chooser.maybe(0.25)
     choose_german_verbs(chooser, parts)
     parts.time = _choose_time(chooser, parts, negation, reason_follows)
     is_liked = parts.time is lex.GLADLY
@@ -130,11 +132,13 @@ def _choose_parts(chooser: Chooser, reason_follows: bool, first: Clause | None, 
     else:
         parts.when = words_of_adverb(chooser, parts.time)
     parts.where = words_of_adverb(chooser, place)
+    parts.manner = None if is_liked or reason_follows else _choose_manner(chooser, parts, negation)
+    parts.how = words_of_adverb(chooser, parts.manner)
     preposition = _preposition(chooser, parts, negation)
     if preposition:
         parts.companion = choose_companion(chooser, preposition, subject, things)
-    degree = chooser.choose((None, lex.VERY, lex.TOO), (8, 2, 1)) if predicate and not negation else None
-    parts.very = words_of_adverb(chooser, degree)
+    degrees = (None, lex.VERY, lex.TOO, lex.SO, lex.REALLY)
+    parts.very = words_of_adverb(chooser, chooser.choose(degrees, (8, 2, 1, 0.7, 0.7)) if predicate else None)
     return parts
 
 
@@ -165,18 +169,25 @@ def _verbs(is_present: bool, asked: Adverb | None) -> list[Verb]:
 
 def _choose_time(chooser: Chooser, parts: Parts, negation: Negation | None, reason_follows: bool) -> Adverb | None:
     """An adverbial of time that suits the clause, or none."""
-    times, probability = TIMES[parts.tense], 0.3 if parts.is_question else 0.6
+    times, probability = _BEFORE if parts.is_past else TIMES[parts.tense], 0.3 if parts.is_question else 0.6
     if reason_follows or "only-present" in parts.verb.traits:
         times = ()
     if parts.asked is lex.WHEN:
         times, probability = (lex.TODAY,), 0.1
     if parts.asked is not lex.WHO:
         if parts.predicate and "temporary" not in parts.predicate.traits:
-            times, probability = (lex.ALSO,), 0.1
+            times, probability = (_BEFORE, 0.4) if parts.is_past else ((lex.ALSO, *lex.COMMENTS), 0.15)
         elif "state" in parts.verb.traits and parts.tense == "perfect":
             times, probability = lex.PASTS, 1
     times = tuple(each for each in times if _fits(each, parts, negation))
     return _maybe_one_of(chooser, times, probability) if times else None
+
+
+def _choose_manner(chooser: Chooser, parts: Parts, negation: Negation | None) -> Adverb | None:
+    manners = [each for each in lex.MANNERS if _fits(each, parts, negation)]
+    if parts.time in lex.LATER:  # "morgen früh" is tomorrow morning
+        manners = [each for each in manners if each.german != "früh"]
+    return _maybe_one_of(chooser, manners, 0.15) if manners else None
 
 
 def _choose_front(chooser: Chooser, parts: Parts) -> str:
@@ -205,7 +216,7 @@ def _in_german_order(parts: Parts, front: str, asked: list[GermanWord]) -> list[
     inner_time = when if front != "time" else []
     is_late = parts.time and "after-object" in parts.time.traits
     middle = [*definite, *inner_time] if is_late else [*inner_time, *definite]
-    middle += parts.gladly + parts.nicht
+    middle += parts.nicht + parts.gladly + parts.how[0]
     companion = parts.companion.de if parts.companion else []
     is_for = "for-somebody" in parts.verb.traits  # "ein Buch für dich", but "mit dir ein Buch"
     middle += (
@@ -235,7 +246,7 @@ def _in_english_order(parts: Parts, front: str, asked: list[EnglishWord]) -> lis
         verbs[auxiliary:auxiliary], last = last, []
     objects = [word for each in parts.objects for word in each.en]
     companion = parts.companion.en if parts.companion else []
-    return [*fronted, *helper, *parts.subject.en, *verbs, *objects, *parts.where[1], *companion, *last]
+    return [*fronted, *helper, *parts.subject.en, *verbs, *objects, *parts.where[1], *companion, *parts.how[1], *last]
 
 
 def _suits(verb: Verb, asked: Adverb | None) -> bool:
@@ -270,7 +281,7 @@ def _fits(time: Adverb, parts: Parts, negation: Negation | None) -> bool:
         return not negation
     if time is lex.GLADLY:
         return (
-            not (negation or verb.traits & {"recipient", "state", "weather"} or verb.case == "dat")
+            not (negation is lex.KEIN or verb.traits & {"recipient", "state", "weather"} or verb.case == "dat")
             and (not verb.objects or takes_things(verb) or verb.objects in ("game", "music"))
             and verb.objects not in ("deed", "opening")
         )
@@ -285,7 +296,7 @@ def _place(chooser: Chooser, verb: Verb, tense: str, subject: Phrase) -> Adverb 
         if subject.noun and subject.noun.kind == "animal":
             return lex.HOME
         directions = lex.DIRECTIONS.get(verb.infinitive, lex.WALKS)
-        options = (None, lex.HOME, *directions) if verb.infinitive == "kommen" else (lex.HOME, *directions)
+        options = (None, lex.HOME, *directions) if verb.infinitive in ("kommen", "gehen") else (lex.HOME, *directions)
         return chooser.choose(options, (3.0,) * (len(options) - len(directions)) + (1.0,) * len(directions))
     if "needs-place" in verb.traits:
         return chooser.choose(lex.PLACES)
@@ -313,13 +324,15 @@ def _described_subject(
         kinds |= {"drink": 2, "food": 2, "text": 1, "thing": 2, "opening": 1, "building": 0.5, "place": 2}
         kinds |= {"clothes": 1.5, "room": 1, "film": 0.5, "body": 0.5}
     kind = chooser.one_of(kinds)
-    if kind == "self":
+    if kind == "self" and chooser.maybe(0.25):
+        subject = choose_name(chooser)
+    elif kind == "self":
         subject = choose_pronoun(chooser, pronouns_of_people(lex.ASKED if is_question else lex.SUBJECTS, things))
     elif kind == "weather":
         subject = choose_pronoun(chooser, lex.IT)
     else:
         owned = {"dein": 1.5} if is_question else {"dein": 0.3} | lex.OWN
-        subject = choose_noun_phrase(chooser, kind, "nom", {"der": 3} | owned, 0)
+        subject = choose_noun_phrase(chooser, kind, "nom", {"der": 3, "dies": 0.7} | owned, 0)
     adjectives = adjectives_for(kind, subject.noun)
     return subject, chooser.choose([each for each in adjectives if "temporary" in each.traits or not reason_follows])
 
@@ -328,13 +341,13 @@ def _located_subject(chooser: Chooser, things: Things, is_question: bool) -> Phr
     kind = chooser.one_of({"living": 2, "thing": 2, "place": 2 if is_question else 0})
     if kind == "living":
         return choose_subject(chooser, None, things, is_question)
-    kinds, owned = ("place", {}) if kind == "place" else ("thing text clothes", {"dein": 0.5} | lex.OWN)
+    kinds, owned = ("place room", {}) if kind == "place" else ("thing text clothes food drink", {"dein": 0.5} | lex.OWN)
     return choose_noun_phrase(chooser, kinds, "nom", {"der": 3} | owned, 0)
 
 
 def _modals(verb: Verb, first: Clause | None) -> tuple[Modal, ...]:
     if verb is lex.WISH_VERB:
-        return (lex.WISH_MODAL,)
+        return lex.WISH_MODALS
     if "state" in verb.traits:
         return (lex.WILL,)
     is_hoped = first is not None and first.verb == "hoffen"  # nobody hopes for a duty

@@ -7,7 +7,8 @@ first form: "fine=gut". After "~" they are possible only. The phrases are in tab
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any
 
 from ...files import read_table
@@ -17,6 +18,13 @@ from .choosing import Chooser, EnglishWord, GermanWord
 from .clauses import Clause
 from .lexicon import DU, ER, TABLES, Adverb, Lexeme
 from .phrases import Phrase, choose_name, choose_noun_phrase, choose_pronoun, choose_subject, words_of_adverb
+
+
+@cache
+def forms(written: str) -> tuple[str, ...]:
+    """The forms of a word in a phrase: one, or one for each person."""
+    ich, *others = written.split("/")
+    return lex.forms_of(ich, *others) if others else (ich,)
 
 
 @dataclass(frozen=True)
@@ -30,12 +38,12 @@ class Idiom(Lexeme):
         return tuple(word for word in self.german.split() if word.isupper())
 
     def spellings(self) -> tuple[str, ...]:
-        return tuple(form for word in self.german.split() if word not in self.slots for form in word.split("/"))
+        return tuple(form for word in self.german.split() if word not in self.slots for form in forms(word))
 
     @cached_property
     def fixed_words(self) -> list[frozenset[str]]:
         """The forms of each word that is not a slot."""
-        return [frozenset(lower(word).split("/")) for word in self.german.split() if word not in self.slots]
+        return [frozenset(map(lower, forms(word))) for word in self.german.split() if word not in self.slots]
 
     def may_occur_in(self, words: frozenset[str]) -> bool:
         return all(not forms.isdisjoint(words) for forms in self.fixed_words)
@@ -54,7 +62,7 @@ IDIOMS = (
 )
 IDIOM_WEIGHTS = [each.weight for each in IDIOMS]
 Slot = Callable[[Chooser], Phrase]
-_THINGS = ("WARE", "DISH", "THING", "BODY", "LIKED", "GARMENT", "WHICHNOM", "BEING", "YOURBODY", "ITEM")
+_THINGS = ("WARE", "DISH", "THING", "BODY", "LIKED", "GARMENT", "WHICHNOM", "BEING", "YOURBODY", "ITEM", "LOST")
 SUBJECT_SLOTS = ("SUBJECT", "SELF", "NAMED", "ASKED", *_THINGS)  # a verb takes their person
 
 
@@ -73,9 +81,9 @@ def words_of_idiom(chooser: Chooser, idiom: Idiom) -> tuple[list[GermanWord], li
         if written in slots:
             de += slots[written].de
         else:
-            forms = written.split("/")
-            words[forms[0]] = chooser.word(forms[person] if len(forms) > 1 else written)
-            de.append(words[forms[0]])
+            first, *others = forms(written)
+            words[first] = chooser.word(forms(written)[person] if others else first)
+            de.append(words[first])
     en: list[EnglishWord] = []
     for written in idiom.english.split():
         if written in slots:
@@ -87,11 +95,14 @@ def words_of_idiom(chooser: Chooser, idiom: Idiom) -> tuple[list[GermanWord], li
             continue
         text, sign, linked = written.partition("~") if "~" in written else written.partition("=")
         if "/" in text:
-            text = text.split("/")[person]
+            text = text.split("/")[min(person, DU)]  # English says you to du and to ihr
         links = [
             word for name in linked.split("+") if name for word in ([words[name]] if name in words else slots[name].de)
         ]
         en.append(EnglishWord(text, links) if sign == "=" else EnglishWord(text, (), links))
+    for word, following in pairwise(en):
+        if word.text == "a" and following.text[0] in "aeiou":  # "an engineer"
+            word.text = "an"
     return de, en, list(slots.values())
 
 

@@ -15,8 +15,15 @@ from ..vocabulary import lower
 Case = Literal["nom", "acc", "dat"]
 Gender = Literal["m", "f", "n", "pl"]  # in the plural, German has one gender
 
-# Persons, as the columns of every table of forms: ich, er/sie/es, wir/sie (plural)/Sie, du.
-ICH, ER, WIR, DU = range(4)
+# Persons, in the order of every table of forms: ich, er/sie/es, wir/sie (plural)/Sie, du, ihr.
+ICH, ER, WIR, DU, IHR = range(5)
+
+
+def forms_of(ich: str, er: str, infinitive: str, du: str) -> tuple[str, ...]:
+    """The forms of all persons. That of ihr has the stem of the infinitive: "seht", not "sieht"."""
+    stem = infinitive.removesuffix("n").removesuffix("e")
+    ihr = stem + ("et" if stem[-1] in "td" or er == stem + "et" else "t")
+    return ich, er, infinitive, du, "seid" if infinitive == "sind" else ihr
 
 
 TABLES = Path(__file__).with_name("tables")
@@ -57,11 +64,18 @@ class Noun(Lexeme):
     english: str
     english_plural: str
     kind: str
-    traits: frozenset[Literal["mass"]]  # "juice", "not any juice", not "a juice"
+    # "mass": "juice", "not any juice", not "a juice"; "weak": der Junge, but den Jungen
+    traits: frozenset[Literal["mass", "weak"]]
     unsuitable: frozenset[str]  # adjectives that its kind would allow: adults are short, not small
 
     def spellings(self) -> tuple[str, ...]:
         return (self.singular, self.plural) if self.plural else (self.singular,)
+
+    def form(self, case: Case, is_plural: bool) -> str:
+        if is_plural:
+            return self.dative_plural if case == "dat" else self.plural
+        ending = "en" if self.singular[-1] == "t" else "n"
+        return self.singular + (ending if "weak" in self.traits and case != "nom" else "")
 
     @property
     def dative_plural(self) -> str:
@@ -69,7 +83,8 @@ class Noun(Lexeme):
 
     @cached_property
     def forms(self) -> frozenset[str]:
-        return frozenset(lower(word) for word in (*self.spellings(), self.dative_plural) if word)
+        words = (*self.spellings(), self.dative_plural, self.form("acc", False))
+        return frozenset(lower(word) for word in words if word)
 
 
 @dataclass(frozen=True)
@@ -138,16 +153,20 @@ class Verb(Lexeme):
     @property
     def progressive(self) -> str:
         first, *others = self.base.split()
-        stem = first + first[-1] if first in ("get", "swim", "run", "sit") else first.removesuffix("e")
+        stem = (
+            first + first[-1]
+            if first in ("get", "swim", "run", "sit", "jog", "put", "stop")
+            else first.removesuffix("e")
+        )
         return " ".join([stem + "ing", *others])
 
     def present(self, person: int) -> str:
         stem = self.er.removesuffix("t")
         du = stem + ("t" if stem[-1] in "sßz" else "st")
-        return (self.ich, self.er, self.written.rpartition("+")[2], du)[person]
+        return forms_of(self.ich, self.er, self.written.rpartition("+")[2], du)[person]
 
     def spellings(self) -> tuple[str, ...]:
-        apart = [self.present(person) for person in range(4)]
+        apart = [self.present(person) for person in range(5)]
         together = [self.particle + form for form in apart]
         return (*apart, *together, *([self.particle] if self.particle else []), self.infinitive, self.participle)
 
@@ -159,7 +178,7 @@ class Modal(Lexeme):
     negated: str
 
     def spellings(self) -> tuple[str, ...]:
-        return tuple(self.finite.split())
+        return forms_of(*self.finite.split())
 
 
 @dataclass(frozen=True, eq=False)  # each is itself: to compare all fields took a third of a parse
@@ -196,12 +215,14 @@ ADJECTIVES = tuple(Adjective(**row) for row in _rows("adjectives"))
 *_VERBS, COPULA, WISH_VERB = (Verb(**row) for row in _rows("verbs"))
 VERBS = tuple(each for each in _VERBS if "before-dass" not in each.traits)
 CLAUSE_VERBS = tuple(each for each in _VERBS if "before-dass" in each.traits)
-*MODALS, WISH_MODAL = (Modal(**row) for row in _rows("modals"))  # a wish has an object and no infinitive
+*MODALS, _WISH, _WANT = (Modal(**row) for row in _rows("modals"))
+WISH_MODALS = (_WISH, _WANT)  # a wish has an object and no infinitive
 _, _, SHOULD, WILL, _, MUST, _ = MODALS
 
 LIVING = ("person", "animal")
 WITHOUT_ARTICLE = {"language", "game", "music", "need"}  # kinds of nouns
-AUXILIARIES = {"haben": "habe hat haben hast", "sein": "bin ist sind bist"}
+AUXILIARIES = {"haben": forms_of("habe", "hat", "haben", "hast"), "sein": forms_of("bin", "ist", "sind", "bist")}
+WAS = forms_of("war", "war", "waren", "warst")
 
 ADVERBIALS = tuple(aligned(**row | {"weight": float(row["weight"])}) for row in _rows("adverbials"))
 
@@ -218,7 +239,7 @@ TODAY, NOW, ALREADY, EVENING = _adverbs("heute", "jetzt", "schon", "am Abend")
 HOME, ALSO, *LATER = _adverbs("nach Hause", "auch", "morgen", "später")
 GLADLY, VERY, TOO, BECAUSE, THAT = _adverbs("gern", "sehr", "zu", "weil", "dass")  # gern: "likes to drink"
 WITH, FOR, AND, BUT, FOR_THAT_REASON = _adverbs("mit", "für", "und", "aber", "denn")
-ONLY, STILL = _adverbs("nur", "noch")
+ONLY, STILL, SO, REALLY = _adverbs("nur", "noch", "so", "wirklich")
 LINKS = BECAUSE, THAT, BUT, FOR_THAT_REASON  # the latter two join main clauses
 QUESTION_WORDS = WHERE, WHEN, WHY, WHAT, WHO, WHERE_TO = _adverbs("wo", "wann", "warum", "was", "wer", "wohin")
 WEEKDAYS, HOURS, AGES, NAMES = map(group, ("weekday", "hour", "age", "name"))
@@ -236,13 +257,13 @@ Pronoun = tuple[str, str, int]  # German, English and person
 
 
 def _pronouns(use: str) -> tuple[Pronoun, ...]:
-    persons = {"ich": ICH, "er": ER, "wir": WIR, "du": DU}
+    persons = {"ich": ICH, "er": ER, "wir": WIR, "du": DU, "ihr": IHR}
     rows = [row for row in _rows("pronouns") if row["use"] == use]
     return tuple((row["german"], row["english"], persons[row["person"]]) for row in rows)
 
 
 SUBJECTS, ASKED, IT, THAT_THING, WHO_ASKED = map(_pronouns, ("subject", "asked", "weather", "that", "who"))
-OBJECTS: dict[Case, tuple[Pronoun, ...]] = {  # sie and ihr could be several people: left out
+OBJECTS: dict[Case, tuple[Pronoun, ...]] = {  # sie is "her", which is more often meant than "them"
     "acc": _pronouns("acc"),
     "dat": _pronouns("dat"),
 }
@@ -272,7 +293,7 @@ def unsuitable_determiners(noun: Noun) -> tuple[str, ...]:
 
 def can_be_object_of(subject: int, other: int) -> bool:
     """Whether a pronoun of this person can be the object: not ich and mich, nor ich and uns."""
-    return subject != other and {subject, other} != {ICH, WIR}
+    return subject != other and {subject, other} not in ({ICH, WIR}, {DU, IHR})
 
 
 def _declension(word: str) -> dict[Case, dict[Gender, str]]:
@@ -285,7 +306,7 @@ THE, A = _declension("der"), _declension("ein")  # A: the endings of ein, mein, 
 THIS = _declension("dies")  # and of welch
 _AFTER_THE, _AFTER_A = _declension("adjective after der"), _declension("adjective after ein")
 _ALONE = _declension("adjective alone")
-NUMBERS = {each.german: each.english for each in AGES[:11]}  # from two to twelve
+NUMBERS = {each.german: each.english for each in AGES[:11]} | {"viele": "many"}  # from two to twelve
 POSSESSIVES = {"mein": "my", "dein": "your", "sein": "his", "ihr": "her", "unser": "our"}  # ihr: not their, nor Ihr
 OWN = {"mein": 1.0, "unser": 0.4, "sein": 0.4, "ihr": 0.4}  # how often a statement says them
 DEFINITE = ("der", "dies", *POSSESSIVES)

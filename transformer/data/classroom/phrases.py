@@ -6,7 +6,7 @@ from functools import cache
 
 from . import lexicon as lex
 from .choosing import Chooser, EnglishWord, GermanWord
-from .lexicon import DU, ER, ICH, WIR, Adjective, Adverb, Case, Gender, Negation, Noun, Verb
+from .lexicon import DU, ER, ICH, IHR, WIR, Adjective, Adverb, Case, Gender, Negation, Noun, Verb
 
 Things = dict[Gender, Noun | None]
 
@@ -49,11 +49,10 @@ def choose_noun_phrase(
     may_be_plural = noun.plural and determiner not in ("", "ein") and not is_one
     # Hardly anybody gives something to several animals.
     may_be_plural = may_be_plural and not (case == "dat" and noun.kind == "animal")
-    plural = is_plural or (may_be_plural and chooser.maybe(0.3))
+    plural = is_plural or (bool(may_be_plural) and chooser.maybe(0.3))
     gender: Gender = "pl" if plural else noun.gender
     # Before any further choice, so that parsing fails early.
-    german = (noun.dative_plural if case == "dat" else noun.plural) if plural else noun.singular
-    words = [(chooser.word(german), noun.english_plural if plural else noun.english)]
+    words = [(chooser.word(noun.form(case, plural)), noun.english_plural if plural else noun.english)]
     article = chooser.word(_determiner(determiner, case, gender)) if determiner else None
     adjective: Adjective | None = None
     adjectives = [each for each in adjectives_for(noun.kind, noun) if "predicative" not in each.traits]
@@ -116,7 +115,7 @@ def _english_determiner(determiner: str, is_mass: bool, following: str) -> str:
     return (others | lex.POSSESSIVES | lex.NUMBERS)[determiner]
 
 
-PRONOUN_WEIGHTS = {ICH: 2, DU: 1.5, ER: 1, WIR: 1}
+PRONOUN_WEIGHTS = {ICH: 2, DU: 1.5, ER: 1, WIR: 1, IHR: 0.7}
 
 
 def choose_pronoun(chooser: Chooser, pronouns: Sequence[tuple[str, str, int]]) -> Phrase:
@@ -137,7 +136,7 @@ def pronouns_of_people(pronouns: Sequence[tuple[str, str, int]], things: Things)
     return [
         (german, english, person)
         for german, english, person in pronouns
-        if not ("m" in things and german in lex.MASCULINE) and not ("f" in things and english == "she")
+        if not ("m" in things and german in lex.MASCULINE) and not ("f" in things and english in ("she", "her"))
     ]
 
 
@@ -187,15 +186,19 @@ def choose_objects(
         has_nouns = bool(_nouns(kinds))
         it = _pronouns_of_things(case, things, kinds.split()) if is_clear and "recipient" not in verb.traits else ()
         takes_that = case == "acc" and takes_things(verb) and not is_liked and (is_clear or not has_nouns)
-        that = lex.THAT_THING if takes_that else ()
+        that = lex.THAT_THING[: None if verb.case and "recipient" not in verb.traits else 1] if takes_that else ()
         takes_people = "no-pronouns" not in verb.traits and "person" in kinds.split()
         people = pronouns_of_people(lex.OBJECTS[case], things) if takes_people else ()
         people = [each for each in people if lex.can_be_object_of(subject.person, each[2])]
+        people = [each for each in people if is_clear or each[0] != "sie"]
         options = ((it, 0.8), (that, 0.06 if has_nouns else 1), (people, 0.4))
         is_denied = case == "acc" and negation is lex.KEIN  # then not a pronoun
         pronouns = next((each for each, share in options if each and not is_denied and chooser.maybe(share)), None)
         if pronouns:
             found.append(choose_pronoun(chooser, pronouns))
+            continue
+        if takes_people and is_clear and not is_denied and not is_liked and chooser.maybe(0.15):
+            found.append(choose_name(chooser, excluded=subject.de[0].spelling))
             continue
         if case == "dat":
             determiners = {"der": 1.5} | lex.OWN | ({} if negation else {"ein": 1})
@@ -204,7 +207,7 @@ def choose_objects(
         elif is_liked:
             determiners = {"": 1}
         elif "only-present" in verb.traits:
-            determiners = {"der": 2} | lex.OWN | ({} if negation else {"": 3})
+            determiners = {"der": 2, "dies": 0.3, "dein": 0.3} | lex.OWN | ({} if negation else {"": 3})
         else:
             determiners = {"der": 2, "dies": 0.3, "dein": 0.2} | lex.OWN | ({} if negation else _INDEFINITE)
         adjective_probability = 0.2 if case == "dat" else 0.5
@@ -237,6 +240,8 @@ def choose_companion(chooser: Chooser, preposition: Adverb, subject: Phrase, thi
     people = [each for each in people if lex.can_be_object_of(subject.person, each[2])]
     if people and chooser.maybe(0.3):
         other = choose_pronoun(chooser, people)
+    elif chooser.maybe(0.2):
+        other = choose_name(chooser, excluded=subject.de[0].spelling)
     else:
         other = choose_noun_phrase(chooser, "person", case, {"der": 1} | lex.OWN, 0, excluded=[subject.noun])
     return replace(other, de=[*link, *other.de], en=[*link_en, *other.en])

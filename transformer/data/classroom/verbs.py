@@ -22,6 +22,7 @@ class Parts:
     asked: Adverb | None = None  # the question word
     is_question: bool = False
     is_subordinate: bool = False
+    is_past: bool = False  # "was", not "is"
     modal: Modal | None = None
     finite: GermanWord = field(init=False)
     end: list[GermanWord] = field(init=False)  # the verb that ends the clause
@@ -29,6 +30,8 @@ class Parts:
     time: Adverb | None = None
     nicht: list[GermanWord] = field(default_factory=list)
     when: Adverbial = ([], [])
+    how: Adverbial = ([], [])
+    manner: Adverb | None = None
     gladly: list[GermanWord] = field(default_factory=list)
     where: Adverbial = ([], [])
     very: Adverbial = ([], [])
@@ -57,11 +60,12 @@ def choose_german_verbs(chooser: Chooser, parts: Parts) -> None:
     """Chosen before objects and adverbs, so that parsing fails early. A particle ends a main clause."""
     verb, person = parts.verb, parts.subject.person
     if parts.modal:
-        finite, end = parts.modal.finite.split()[person], "" if verb is lex.WISH_VERB else verb.infinitive
+        finite, end = parts.modal.spellings()[person], "" if verb is lex.WISH_VERB else verb.infinitive
     elif parts.tense == "perfect":
-        finite, end = lex.AUXILIARIES[verb.auxiliary].split()[person], verb.participle
+        finite, end = lex.AUXILIARIES[verb.auxiliary][person], verb.participle
     elif verb is lex.COPULA:
-        finite, end = lex.AUXILIARIES["sein"].split()[person], parts.predicate.base if parts.predicate else ""
+        finite = (lex.WAS if parts.is_past else lex.AUXILIARIES["sein"])[person]
+        end = parts.predicate.base if parts.predicate else ""
     elif parts.is_subordinate:
         finite, end = verb.particle + verb.present(person), ""
     else:
@@ -86,15 +90,14 @@ def _modal(parts: Parts, modal: Modal) -> list[EnglishWord]:
     """ "can drink", "does not want to drink"; without a second verb "would like". In a question the helper is first."""
     number, negator = -1 if parts.is_third else 0, parts.negator
     if parts.is_inverted and modal.english.startswith(("want", "have")):
-        do, *want, to = modal.negated.replace("not ", "").split("/")[number].split()
-        return [
-            EnglishWord(do),
-            *_words(" ".join(want), [parts.finite]),
-            EnglishWord(to, (), parts.doing),
-            *_words(parts.verb.base, parts.end),
-        ]
-    en = _words((modal.negated if negator else modal.english).split("/")[number], [parts.finite])
-    if negator:
+        do, wants = modal.negated.replace("not ", "").split("/")[number].split(maxsplit=1)
+        en = [EnglishWord(do), *_not(parts), *_words(wants, [parts.finite])]
+    elif parts.is_inverted:
+        en = _words(modal.english.split("/")[number], [parts.finite])
+        en[1:1] = _not(parts)
+    else:
+        en = _words((modal.negated if negator else modal.english).split("/")[number], [parts.finite])
+    if negator and not parts.is_inverted:
         for word in en:
             if word.text == "cannot":
                 word.sure = (parts.finite, negator)
@@ -127,7 +130,9 @@ def _present(parts: Parts) -> list[EnglishWord]:
     verb, negator, doing = parts.verb, parts.negator, parts.doing
     if parts.time in lex.LATER:
         return [EnglishWord("will", (), [*doing, *parts.when[0]]), *_not(parts), *_words(verb.base, doing)]
-    is_habit = parts.time is not None and "habit" in parts.time.traits  # without one, the present is this moment
+    # Without a habit, the present is this moment; but who eats no meat never does.
+    is_habit = any("habit" in each.traits for each in (parts.time, parts.manner) if each)
+    is_habit |= verb.objects in ("drink", "food") and any(each.kein for each in parts.objects)
     if "no-progressive" not in verb.traits and not is_habit:
         return [EnglishWord(_be(parts), (), doing), *_not(parts), *_words(verb.progressive, doing)]
     if negator or parts.is_inverted:
@@ -137,8 +142,8 @@ def _present(parts: Parts) -> list[EnglishWord]:
 
 def _liking(parts: Parts) -> list[EnglishWord]:
     """ "likes to drink" """
-    like = EnglishWord("likes" if parts.is_third and not parts.is_inverted else "like", parts.gladly)
-    do = [_do(parts, None)] if parts.is_inverted else []
+    do = [_do(parts, parts.negator), *_not(parts)] if parts.is_inverted or parts.negator else []
+    like = EnglishWord("likes" if parts.is_third and not do else "like", parts.gladly)
     return [*do, like, EnglishWord("to", (), [*parts.gladly, *parts.doing]), *_words(parts.verb.base, parts.doing)]
 
 
@@ -152,7 +157,8 @@ def _words(words: str, sure: Sequence[GermanWord], possible: Sequence[GermanWord
 
 
 def _be(parts: Parts) -> str:
-    return ("am", "is", "are", "are")[parts.subject.person]
+    forms = ("was", "was", "were", "were", "were") if parts.is_past else ("am", "is", "are", "are", "are")
+    return forms[parts.subject.person]
 
 
 def _not(parts: Parts) -> list[EnglishWord]:
