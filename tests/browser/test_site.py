@@ -92,6 +92,8 @@ def test_what_needs_a_server_says_so_and_nothing_is_offered_in_vain(browser: Bro
         expect(page.locator("#downloads [data-file]")).to_have_count(1)
         expect(page.locator("#device")).to_contain_text(t("header.device", device="browser"))
         page.keyboard.press("Escape")
+        ask(page, "Die Frau liest ein Buch")  # which the model has learned, but the site does not have the whole corpus
+        expect(page.locator(".note")).to_have_text(t("note.unknown"))
         ask(page, "Der Pinguin sieht den Hund")
         expect(page.locator("#suggestions #nearest")).to_be_visible()
         expect(page.locator("#suggestions #teach")).to_have_count(0)
