@@ -65,6 +65,14 @@ def test_the_kernel_answers_about_its_model_whatever_its_name(toy: Translator) -
     assert asked(widget, "inside", sentence="cola bier", kind="cross", layer=5)["arrays"]
 
 
+def test_the_kernel_makes_a_run_once(toy: Translator) -> None:
+    widget: Any = toy.show(SENTENCE)
+    asked(widget, "translate", sentence="cola bier")
+    with patch.object(Translator, "translate", side_effect=AssertionError):
+        for sentence in (SENTENCE, "cola bier"):
+            assert asked(widget, "inside", sentence=sentence, kind="cross", layer=5)["arrays"]
+
+
 @pytest.mark.parametrize(
     ("name", "request_", "key"),
     [

@@ -7,9 +7,11 @@ it: front ends of Jupyter make one without a view. Others make models only with 
 import json
 import os
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
+from weakref import finalize
 
 import anywidget
 import traitlets
@@ -19,6 +21,7 @@ from traitlets import TraitError
 
 from ..inference.translator import Translation, Translator
 from ..messages import Message
+from .api import runs
 from .api.frozen import frame_of
 from .api.question import message
 from .api.table import QUESTIONS as TABLE
@@ -47,8 +50,11 @@ class RunWidget(anywidget.AnyWidget):
 
     def __init__(self, translator: Translator, run: Translation, place: dict[str, Any]) -> None:
         self.run = run
-        self._translator = translator
+        lending = ExitStack()  # as long as the widget is there: a run that it has asked about is not made again
+        self._checkpoint = lending.enter_context(lent(translator))
+        finalize(self, lending.close)
         self._frame = frame_of(run, translator, place, name := f"run-{uuid4().hex}")
+        runs.keep(self._checkpoint, run)
         super().__init__(frame=name, place={key: place[key] for key in NotebookPlace.__annotations__ if key in place})
         self.on_msg(self._take)
 
@@ -80,9 +86,8 @@ class RunWidget(anywidget.AnyWidget):
             if name not in QUESTIONS or asked.get("checkpoint", self.run.checkpoint) != self.run.checkpoint:
                 raise ValueError
             question = QUESTIONS[name]
-            with lent(self._translator) as checkpoint:
-                about = {"checkpoint": checkpoint, "or_other_model": False}
-                answer = json.loads(question.dump(question.function(question.read(json.dumps(asked | about).encode()))))
+            about = {"checkpoint": self._checkpoint, "or_other_model": False}
+            answer = json.loads(question.dump(question.function(question.read(json.dumps(asked | about).encode()))))
         except ValueError as error:
             return {"error": to_jsonable_python(message(error).for_page())}
         except Exception:
