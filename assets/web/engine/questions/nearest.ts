@@ -5,10 +5,8 @@ import { fold, stripPunctuation } from "../vocabulary.ts";
 
 /** The words of a sentence, and each two neighbours. */
 function partsOf(sentence: string) {
-  const words = fold(sentence)
-    .split(/[\s'’]+/)
-    .map(stripPunctuation)
-    .filter(Boolean); // "geht's" shares "geht"
+  const all = fold(sentence).split(/[\s'’]+/); // "geht's" shares "geht"
+  const words = all.map(stripPunctuation).filter(Boolean);
   return new Set([...words, ...words.slice(1).map((word, i) => `${words[i]} ${word}`)]);
 }
 
@@ -17,19 +15,16 @@ function partsOf(sentence: string) {
 export function nearestPairs(sentence: string, pairs: Iterable<Pair>, most: number): Pair[] {
   const candidates = [...pairs].map((pair) => ({ pair, parts: partsOf(pair.spelling) }));
   const frequency = new Map<string, number>();
-  for (const { parts } of candidates)
-    for (const part of parts) if (!part.includes(" ")) frequency.set(part, (frequency.get(part) ?? 0) + 1);
+  for (const { parts } of candidates) for (const part of parts) frequency.set(part, (frequency.get(part) ?? 0) + 1);
   const wanted = partsOf(sentence);
   const weight = (part: string) => {
-    const words = part.split(" ");
-    const rarity = (word: string) => Math.log(1 + candidates.length / (frequency.get(word) ?? 1));
-    return words.reduce((sum, word) => sum + rarity(word), 0) / words.length;
+    const rarities = part.split(" ").map((word) => Math.log(1 + candidates.length / (frequency.get(word) ?? 1)));
+    return rarities.reduce((sum, each) => sum + each) / rarities.length;
   };
-  const total = (parts: Set<string>) =>
-    [...parts]
-      .map(weight)
-      .sort((a, b) => a - b)
-      .reduce((sum, each) => sum + each, 0);
+  const total = (parts: Set<string>) => {
+    const weights = [...parts].map(weight).sort((a, b) => a - b); // so that an order makes no difference
+    return weights.reduce((sum, each) => sum + each, 0);
+  };
   return candidates
     .filter(({ parts }) => !wanted.isDisjointFrom(parts))
     .map(({ pair, parts }) => ({ pair, score: total(wanted.intersection(parts)) / total(wanted.union(parts)) }))

@@ -3,9 +3,9 @@
 import type { Candidate, FloatArray, HeadTable, PageMaps, Reference, Run, Step as ShownStep } from "#schema";
 import { encodeBytes } from "../../api/bytes.ts";
 import type { Kind } from "../../api/types.ts";
-import { ranked, type Step } from "../decoding.ts";
-import { KINDS } from "../interventions.ts";
-import { range } from "../network.ts";
+import { argmax, joined, parts, range, ranked } from "../arrays.ts";
+import type { Step } from "../decoding.ts";
+import { KINDS, ofKinds } from "../interventions.ts";
 import type { Pair, Translation, Translator } from "../translator.ts";
 import { END } from "../vocabulary.ts";
 
@@ -16,25 +16,15 @@ export const floats = ({ buffer, byteOffset, byteLength }: Float32Array) =>
 
 export const array = (values: Float32Array, ...shape: number[]): FloatArray => ({ shape, data: floats(values) });
 
-/** Several arrays as one. */
-export function stacked(arrays: Float32Array[]) {
-  const all = new Float32Array(arrays.reduce((length, each) => length + each.length, 0));
-  let at = 0;
-  for (const each of arrays) {
-    all.set(each, at);
-    at += each.length;
-  }
-  return all;
-}
-
 /** The queries and the keys of a kind of attention. */
 export function axes(translator: Translator, run: Translation, kind: Kind) {
-  const [source, input] = [translator.sourceTokens(run), translator.targetTokens(run.input)];
+  const source = run.source.map((id) => translator.source.tokens[id]);
+  const input = translator.targetTokens(run.input);
   return { queries: kind === "encoder" ? source : input, keys: kind === "decoder" ? input : source };
 }
 
-export const allowed = (mask: Float32Array, keys: number) =>
-  range(mask.length / keys).map((query) => Array.from(mask.subarray(query * keys, (query + 1) * keys), Boolean));
+export const allowed = (mask: Float32Array, queries: number) =>
+  parts(mask, queries).map((row) => Array.from(row, Boolean));
 
 export function pageRun(translator: Translator, run: Translation, baseline?: Translation): Run {
   const { data, source, target } = translator;
@@ -53,7 +43,7 @@ export function pageRun(translator: Translator, run: Translation, baseline?: Tra
     steps: run.steps.map((step) => shownStep(translator, step)),
     ids: { source: run.source, decoder_input: run.input },
     model: data.facts,
-    attention: Object.fromEntries(KINDS.map((kind) => [kind, pageMaps(translator, run, kind)])) as Run["attention"],
+    attention: ofKinds((kind) => pageMaps(translator, run, kind)),
     heads: headTable(translator, run),
     reference: reference ? shownReference(translator, run, reference) : null,
     ...(baseline && { comparison: comparison(baseline, run) }),
@@ -75,8 +65,8 @@ function pageMaps(translator: Translator, run: Translation, kind: Kind): PageMap
     heads: translator.network.config.n_heads,
     queries,
     keys,
-    allowed: allowed(run.masks[kind], keys.length),
-    weights: floats(stacked(run.maps[kind])),
+    allowed: allowed(run.masks[kind], queries.length),
+    weights: floats(joined(run.maps[kind])),
   };
 }
 
@@ -87,9 +77,7 @@ function headTable(translator: Translator, run: Translation): HeadTable {
   const data = KINDS.flatMap((kind) => {
     const keys = axes(translator, run, kind).keys.length;
     return run.maps[kind].flatMap((weights, layer) =>
-      range(heads).map((head) => {
-        const size = weights.length / heads;
-        const map = weights.subarray(head * size, (head + 1) * size);
+      parts(weights, heads).map((map, head) => {
         return [kind, layer, head, rounded(entropy(map, keys)), rounded(distance(map, keys))];
       }),
     );
@@ -124,15 +112,14 @@ function shownReference(translator: Translator, run: Translation, { target, gold
  * the head's highest weight. */
 function errorRates(translator: Translator, map: Float32Array, keys: number, { sure, possible }: Pair["gold"]) {
   const heads = translator.network.config.n_heads;
-  return range(heads).map((head) => {
+  return parts(map, heads).map((head) => {
+    const rows = parts(head, head.length / keys);
     let [predicted, links, right] = [0, 0, 0];
     sure.forEach((sureLinks, t) => {
       if (!sureLinks.length && !possible[t].length) return;
       links += sureLinks.length;
-      const from = ((head * map.length) / heads / keys + t) * keys;
-      const row = map.subarray(from, from + keys);
-      const highest = row.indexOf(Math.max(...row));
-      if (!row[highest]) return; // a fully masked row predicts none
+      const highest = argmax(rows[t]);
+      if (!rows[t][highest]) return; // a fully masked row predicts none
       predicted++;
       right += sureLinks.includes(highest) ? 2 : +possible[t].includes(highest);
     });
