@@ -1,18 +1,25 @@
 // Questions about runs, answered in the browser as transformer/web/api answers them on a server.
 
-import type { Alternatives, CandidatesRequest, FoundCandidates, MessageJSON, ShownRun, Wire } from "#schema";
+import type {
+  Alternatives,
+  CandidatesRequest,
+  EngineData,
+  FoundCandidates,
+  MessageJSON,
+  ShownRun,
+  Wire,
+} from "#schema";
 import { parts, ranked, softmax } from "./arrays.ts";
-import type { EngineData } from "./data.ts";
 import { parseChanges } from "./interventions.ts";
 import { heads, lens, sweep, why } from "./questions/contribution.ts";
-import { nearestPairs } from "./questions/nearest.ts";
+import { nearestSentence } from "./questions/nearest.ts";
 import { pageRun } from "./questions/payload.ts";
 import { positionalEncoding } from "./questions/positions.ts";
 import { beam, diverging, forced, sampled } from "./questions/strategies.ts";
-import { checks, inputSum, inside, parameters, shapes, stack, valueNorms, valueOutput } from "./questions/sublayers.ts";
+import { checks, inputSum, inside, parameters, stack, valueNorms, valueOutput } from "./questions/sublayers.ts";
 import { Refusal, requestRefusal, there } from "./refusal.ts";
 import { type Translation, Translator } from "./translator.ts";
-import { casefold, PAD, SPECIAL, START } from "./vocabulary.ts";
+import { casefold } from "./vocabulary.ts";
 
 type Questions = Wire["Questions"];
 type Answering<Subject extends unknown[]> = {
@@ -24,15 +31,13 @@ export type Model = { data: EngineData; weights: ArrayBuffer };
 export type Engine = { answer: (name: string, request: any) => unknown };
 
 const MAX_FOUND = 10; // candidates of a search
-const MAX_WORDS = 2000; // of a list to choose from
-const SUGGESTED_PAIRS = 8;
 
 const ABOUT_RUN: Answering<[Translator, Translation]> = {
-  ...{ candidates, checks, why, lens, heads, inside, stack, shapes, sweep },
+  ...{ candidates, checks, why, lens, heads, inside, stack, sweep },
   ...{ value_output: valueOutput, value_norms: valueNorms, input_sum: inputSum },
 };
 const ABOUT_MODEL: Answering<[Translator]> = {
-  ...{ surprise, parameters, beam, sampled, forced, diverging, vocabulary, mistake },
+  ...{ surprise, parameters, beam, sampled, forced, diverging },
 };
 const OTHERS: Answering<[Translators]> = {
   ...{ translate, alternatives },
@@ -100,14 +105,11 @@ function translate(translators: Translators, request: Questions["translate"]["re
   }
 }
 
-/** Pairs of the corpus that training never saw. */
-const heldOut = ({ pairs }: Translator) => [...pairs.values()].filter(({ heldOut }) => heldOut === 0);
-
 /** The run of a sentence that training never saw. */
 function surprise(translator: Translator, { changes }: Questions["surprise"]["request"]) {
-  const known = heldOut(translator);
-  if (!known.length) throw new Refusal("error.no_held_out");
-  return show(translator, known[Math.floor(Math.random() * known.length)].spelling, changes);
+  const unseen = [...translator.pairs.values()].filter(({ heldOut }) => heldOut === 0);
+  if (!unseen.length) throw new Refusal("error.no_held_out");
+  return show(translator, unseen[Math.floor(Math.random() * unseen.length)].spelling, changes);
 }
 
 /** The tokens that contain a text: exact matches first, then those that begin with it, then the likeliest. */
@@ -129,40 +131,17 @@ function candidates(translator: Translator, run: Translation, request: Candidate
   return { count: matching.length, found };
 }
 
-/** The words that a model reads, and those that it can output. */
-function vocabulary({ source, target }: Translator) {
-  const inOrder = (tokens: string[], without: string[]) => {
-    const words = tokens.filter((token) => !without.includes(token));
-    return words.sort((a, b) => (a < b ? -1 : 1)).slice(0, MAX_WORDS);
-  };
-  return { source: inOrder(source.tokens, SPECIAL), target: inOrder(target.tokens, [PAD, START]) };
-}
-
-function mistake({ data }: Translator, { name, sentence }: Questions["mistake"]["request"]) {
-  const { elsewhere, ...symptom } = there(data.mistakes[name]);
-  return { ...symptom, elsewhere: elsewhere || symptom.sentence !== sentence };
-}
-
 /** Suggestions after a sentence that a model has refused. */
 function alternatives(translators: Translators, request: Questions["alternatives"]["request"]): Alternatives {
   const { checkpoint, sentence } = request;
-  const translator = named(translators, checkpoint);
-  const nearest = nearestPairs(sentence, translator.pairs.values(), SUGGESTED_PAIRS);
-  const largest = Object.values(translators).toSorted((a, b) => b.pairs.size - a.pairs.size)[0];
-  const others = nearest.length ? nearest : nearestPairs(sentence, largest.pairs.values(), SUGGESTED_PAIRS);
-  const unseen = heldOut(largest).filter(({ spelling }) => !largest.data.examples.includes(spelling));
-  const spelled = (target: string) => {
-    const words = target.split(" ").map((word) => (largest.data.capitalised.includes(word) ? capitalised(word) : word));
-    return capitalised(words.join(" ").replace(/ (?=[.,?!])/g, ""));
-  };
+  const { pairs } = named(translators, checkpoint);
+  const others = Object.keys(translators).filter((name) => name !== checkpoint);
+  const readers = others.filter((name) => translators[name].reads(sentence));
   return {
-    readers: Object.keys(translators).filter((name) => name !== checkpoint && translators[name].reads(sentence)),
-    nearest: nearest[0]?.spelling ?? null,
-    pairs: (others.length ? others : unseen.slice(0, SUGGESTED_PAIRS)).map(({ spelling, target }) => [
-      spelling,
-      spelled(target),
-    ]),
+    readers,
+    nearest: nearestSentence(
+      sentence,
+      [...pairs.values()].map(({ spelling }) => spelling),
+    ),
   };
 }
-
-const capitalised = (word: string) => word.slice(0, 1).toUpperCase() + word.slice(1);

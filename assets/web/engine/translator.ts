@@ -2,13 +2,12 @@
 //
 // S source, T target, H heads, Q queries, K keys.
 
-import type { GoldAlignment } from "#schema";
+import type { EngineData, GoldAlignment } from "#schema";
 import type { Change, Kind } from "../api/types.ts";
 import { parts, range, sinusoidalPositions } from "./arrays.ts";
-import type { EngineData } from "./data.ts";
 import { cachedDecoder, decode, fullPassDecoder, type Step } from "./decoding.ts";
 import { changesProbe, LOCATIONS, ofKinds, parseChanges, probeName } from "./interventions.ts";
-import { Network, type Probe } from "./network.ts";
+import { type Config, Network, type Probe } from "./network.ts";
 import { changesRefusal, Refusal, requestRefusal, there } from "./refusal.ts";
 import { readSafetensors } from "./safetensors.ts";
 import { END, PAD, START, Vocabulary } from "./vocabulary.ts";
@@ -52,7 +51,7 @@ export class Translator {
   constructor(data: EngineData, weights: ArrayBuffer) {
     this.data = data;
     const positions = sinusoidalPositions(Math.max(data.source_length, data.output_limit) + SLACK, data.config.d_model);
-    this.network = new Network(data.config, { ...readSafetensors(weights), positions });
+    this.network = new Network(data.config as Config, { ...readSafetensors(weights), positions });
     this.source = new Vocabulary(data.vocabularies.source);
     this.target = new Vocabulary(data.vocabularies.target);
     this.pairs = new Map(

@@ -220,7 +220,8 @@ def _answer(bundle: _Bundle, run: Translation, shown: Any, place: Mapping[str, s
     asked = {"sentence": run.sentence, "changes": shown["changes"]}
     facts = shown["model"]
     add = bundle.add
-    for function in (checks.checks, sublayers.shapes, sublayers.value_norms, why.lens):
+    add(sublayers.shapes)
+    for function in (checks.checks, sublayers.value_norms, why.lens):
         add(function, **asked)
     add(positions.positional_encoding, length=LENGTH, d_model=facts["d_model"], sinusoid=facts["sinusoid"])
     for stack in ("encoder", "decoder"):

@@ -1,11 +1,11 @@
 // A run as the page draws it: transformer/web/api/payload.py.
 
-import type { Candidate, FloatArray, HeadTable, PageMaps, Reference, Run, Step as ShownStep } from "#schema";
+import type { Candidate, FloatArray, PageMaps, Reference, Run, Step as ShownStep } from "#schema";
 import { encodeBytes } from "../../api/bytes.ts";
 import type { Kind } from "../../api/types.ts";
-import { argmax, joined, parts, range, ranked } from "../arrays.ts";
+import { joined, parts, range, ranked } from "../arrays.ts";
 import type { Step } from "../decoding.ts";
-import { KINDS, ofKinds } from "../interventions.ts";
+import { ofKinds } from "../interventions.ts";
 import type { Pair, Translation, Translator } from "../translator.ts";
 import { END } from "../vocabulary.ts";
 
@@ -44,7 +44,6 @@ export function pageRun(translator: Translator, run: Translation, baseline?: Tra
     ids: { source: run.source, decoder_input: run.input },
     model: data.facts,
     attention: ofKinds((kind) => pageMaps(translator, run, kind)),
-    heads: headTable(translator, run),
     reference: reference ? shownReference(translator, run, reference) : null,
     ...(baseline && { comparison: comparison(baseline, run) }),
   };
@@ -70,61 +69,12 @@ function pageMaps(translator: Translator, run: Translation, kind: Kind): PageMap
   };
 }
 
-/** The mean entropy (nats) and the mean attention distance (positions) of every head. */
-function headTable(translator: Translator, run: Translation): HeadTable {
-  const heads = translator.network.config.n_heads;
-  const rounded = (value: number) => Math.round(value * 1e4) / 1e4;
-  const data = KINDS.flatMap((kind) => {
-    const keys = axes(translator, run, kind).keys.length;
-    return run.maps[kind].flatMap((weights, layer) =>
-      parts(weights, heads).map((map, head) => {
-        return [kind, layer, head, rounded(entropy(map, keys)), rounded(distance(map, keys))];
-      }),
-    );
-  });
-  return { columns: ["kind", "layer", "head", "entropy", "distance"], data };
-}
-
-/** Of a map's rows, the mean entropy in nats. */
-export const entropy = (map: Float32Array, keys: number) =>
-  -map.reduce((sum, weight) => sum + (weight > 0 ? weight * Math.log(weight) : 0), 0) / (map.length / keys);
-
-const distance = (map: Float32Array, keys: number) =>
-  map.reduce((sum, weight, at) => sum + weight * Math.abs(Math.floor(at / keys) - (at % keys)), 0) /
-  (map.length / keys);
-
-/** Gold links and scores belong to the reference's words: a run with other words has none. */
+/** Gold links belong to the reference's words: a run with other words has none. */
 function shownReference(translator: Translator, run: Translation, { target, gold, heldOut }: Pair): Reference {
   const same = translator.target.decode(run.output) === target;
   const aligned = gold.sure.concat(gold.possible).some((links) => links.length);
-  const linked = same && aligned;
-  return {
-    text: target,
-    same,
-    aligned,
-    held_out: translator.data.held_out[heldOut] ?? "",
-    gold: linked ? gold : null,
-    error_rates: linked ? run.maps.cross.map((map) => errorRates(translator, map, run.source.length, gold)) : null,
-  };
-}
-
-/** The alignment error rate of each head of a layer (Och and Ney 2003): every aligned word predicts the source word with
- * the head's highest weight. */
-function errorRates(translator: Translator, map: Float32Array, keys: number, { sure, possible }: Pair["gold"]) {
-  const heads = translator.network.config.n_heads;
-  return parts(map, heads).map((head) => {
-    const rows = parts(head, head.length / keys);
-    let [predicted, links, right] = [0, 0, 0];
-    sure.forEach((sureLinks, t) => {
-      if (!sureLinks.length && !possible[t].length) return;
-      links += sureLinks.length;
-      const highest = argmax(rows[t]);
-      if (!rows[t][highest]) return; // a fully masked row predicts none
-      predicted++;
-      right += sureLinks.includes(highest) ? 2 : +possible[t].includes(highest);
-    });
-    return predicted + links ? 1 - right / (predicted + links) : 0;
-  });
+  const held_out = translator.data.held_out[heldOut] ?? "";
+  return { text: target, same, aligned, held_out, gold: same && aligned ? gold : null };
 }
 
 /** What is left of each step's probability in the modified run. */

@@ -129,15 +129,6 @@ export function inputSum(translator: Translator, run: Translation, { stack }: Wi
   };
 }
 
-/** The shape of every tensor here, and in a network of the paper's size. */
-export function shapes({ data }: Translator, run: Translation): Wire.Shapes {
-  const lengths: Record<string, number> = { source: run.source.length, target: run.input.length };
-  const filled = (shape: (number | string)[]) => shape.map((size) => (typeof size === "string" ? lengths[size] : size));
-  const { d_model, n_heads, d_ff, num_encoder_layers: layers } = data.config;
-  const rows = data.shapes.map((each) => ({ ...each, here: filled(each.here), paper: filled(each.paper) }));
-  return { rows, facts: { d_model, n_heads, d_ff, layers } };
-}
-
 const [LIMIT, LARGE_SCORE] = [1e-4, 64]; // see transformer/analysis/self_checks.py
 
 /** Measurements of a run, each with its limit. That against torch.nn.Transformer is the server's alone. */
