@@ -28,7 +28,7 @@ const model = (name: string) => {
 const engine = makeEngine({ toy: model("toy"), classroom: model("classroom") });
 const cases: Case[] = json("cases");
 
-const FLOATS = ["data", "weights", "values", "similarity", "embedding", "positions", "input"]; // what holds float32 as base64
+const FLOATS = ["data", "weights", "values", "embedding", "positions", "input"]; // what holds float32 as base64
 const floats = (text: string) => {
   const { buffer, byteOffset, length } = Buffer.from(text, "base64");
   return new Float32Array(buffer.slice(byteOffset, byteOffset + length));

@@ -10,14 +10,13 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ..analysis.experiments import shipped
 from ..data import CORPORA, Corpus
-from ..data.alignment import AlignedPair
+from ..data.alignment import GoldAlignment
 from ..data.nearest import known_pairs
 from ..inference.interventions import CHANGES
 from ..inference.translator import MAX_CHARACTERS
@@ -33,15 +32,21 @@ Side = Literal["source", "target"]
 Answer = tuple[str, dict[str, Any], Any]  # a question's name, the fields of its request that count, and the answer
 
 
+class KnownPair(TypedDict):
+    """What is shown of an `AlignedPair`."""
+
+    spelling: str
+    target: str
+    gold: GoldAlignment
+    held_out: str
+
+
 class EngineData(TypedDict):
     """What is known of a checkpoint before it runs; see `Corpus` and `Checkpoint`.
 
     Attributes:
         vocabularies: which fold what is typed.
-        pairs: of the corpus: the source as people write it, its translation, of each target word the source words that
-            it translates, surely and possibly, as digits in base 36 between commas; and the number of its held-out set,
-            -1 where it has none.
-        held_out: names of sets. Training saw none of the first one, of which there are `held_out_scores`.
+        unseen: the held-out set that training saw nothing of, of which there are `held_out_scores`; "" for none.
         answers: which the engine cannot compute.
     """
 
@@ -55,8 +60,8 @@ class EngineData(TypedDict):
     facts: payload.NetworkFacts
     changes: dict[str, ChangeForm]
     examples: list[str]
-    pairs: list[tuple[str, str, str, str, int]]
-    held_out: list[str]
+    pairs: list[KnownPair]
+    unseen: str
     held_out_scores: heads.HeldOutScores | None
     answers: list[Answer]
 
@@ -87,21 +92,14 @@ def engine_data(checkpoint: str) -> EngineData:
         "facts": payload.for_page(run(checkpoint, examples[0]), None, made)["model"],
         "changes": {name: change_form(change) for name, change in CHANGES.items()},
         "examples": examples,
-        "pairs": [_pair(pair, list(corpus.held_out)) for pair in known_pairs(corpus)],
-        "held_out": list(corpus.held_out),
+        "pairs": [
+            {"spelling": each.spelling, "target": each.target, "gold": each.gold, "held_out": each.held_out}
+            for each in known_pairs(corpus)
+        ],
+        "unseen": next(iter(corpus.held_out), ""),
         "held_out_scores": heads.heads(first)["held_out"],
         "answers": _answers(first, corpus),
     }
-
-
-def _pair(pair: AlignedPair, sets: list[str]) -> tuple[str, str, str, str, int]:
-    """Of 1,256 pairs half of the size of their JSON."""
-
-    def digits(links: tuple[tuple[int, ...], ...]) -> str:
-        return ",".join("".join(np.base_repr(word, 36).lower() for word in words) for words in links)
-
-    held_out = sets.index(pair.held_out) if pair.held_out else -1
-    return pair.spelling, pair.target, digits(pair.gold.sure), digits(pair.gold.possible), held_out
 
 
 def _mistake(first: RunRequest, name: str) -> mistakes.DecodingSymptom:

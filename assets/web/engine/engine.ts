@@ -9,12 +9,11 @@ import type {
   ShownRun,
   Wire,
 } from "#schema";
-import { parts, ranked, softmax } from "./arrays.ts";
+import { parts, ranked, sinusoidalPositions, softmax } from "./arrays.ts";
 import { parseChanges } from "./interventions.ts";
 import { heads, lens, sweep, why } from "./questions/contribution.ts";
 import { nearestSentence } from "./questions/nearest.ts";
-import { pageRun } from "./questions/payload.ts";
-import { positionalEncoding } from "./questions/positions.ts";
+import { floats, pageRun } from "./questions/payload.ts";
 import { beam, diverging, forced, sampled } from "./questions/strategies.ts";
 import { checks, inputSum, inside, parameters, stack, valueNorms, valueOutput } from "./questions/sublayers.ts";
 import { Refusal, requestRefusal, there } from "./refusal.ts";
@@ -41,7 +40,9 @@ const ABOUT_MODEL: Answering<[Translator]> = {
 };
 const OTHERS: Answering<[Translators]> = {
   ...{ translate, alternatives },
-  positional_encoding: (_, request) => positionalEncoding(request),
+  positional_encoding(_, { length, d_model, sinusoid }) {
+    return { values: floats(sinusoidalPositions(length, d_model, sinusoid === "halves")) };
+  },
 };
 
 /** Answers the questions about these models, in the order in which one stands in for another. */
@@ -107,7 +108,8 @@ function translate(translators: Translators, request: Questions["translate"]["re
 
 /** The run of a sentence that training never saw. */
 function surprise(translator: Translator, { changes }: Questions["surprise"]["request"]) {
-  const unseen = [...translator.pairs.values()].filter(({ heldOut }) => heldOut === 0);
+  const { pairs, unseen: set } = translator.data;
+  const unseen = pairs.filter(({ held_out }) => set && held_out === set);
   if (!unseen.length) throw new Refusal("error.no_held_out");
   return show(translator, unseen[Math.floor(Math.random() * unseen.length)].spelling, changes);
 }
@@ -134,14 +136,8 @@ function candidates(translator: Translator, run: Translation, request: Candidate
 /** Suggestions after a sentence that a model has refused. */
 function alternatives(translators: Translators, request: Questions["alternatives"]["request"]): Alternatives {
   const { checkpoint, sentence } = request;
-  const { pairs } = named(translators, checkpoint);
+  const { pairs } = named(translators, checkpoint).data;
   const others = Object.keys(translators).filter((name) => name !== checkpoint);
   const readers = others.filter((name) => translators[name].reads(sentence));
-  return {
-    readers,
-    nearest: nearestSentence(
-      sentence,
-      [...pairs.values()].map(({ spelling }) => spelling),
-    ),
-  };
+  return { readers, nearest: nearestSentence(sentence, pairs) };
 }

@@ -2,7 +2,7 @@
 //
 // S source, T target, H heads, Q queries, K keys.
 
-import type { EngineData, GoldAlignment } from "#schema";
+import type { EngineData, KnownPair } from "#schema";
 import type { Change, Kind } from "../api/types.ts";
 import { parts, range, sinusoidalPositions } from "./arrays.ts";
 import { cachedDecoder, decode, fullPassDecoder, type Step } from "./decoding.ts";
@@ -11,9 +11,6 @@ import { type Config, Network, type Probe } from "./network.ts";
 import { changesRefusal, Refusal, requestRefusal, there } from "./refusal.ts";
 import { readSafetensors } from "./safetensors.ts";
 import { END, PAD, START, Vocabulary } from "./vocabulary.ts";
-
-/** A pair of the corpus with its gold alignment. */
-export type Pair = { spelling: string; target: string; gold: GoldAlignment; heldOut: number };
 
 /** One run: its tokens, its decoding steps and every attention map, (H, Q, K) of each layer. */
 export type Translation = {
@@ -37,15 +34,13 @@ type Options = { changes?: Change[]; forced?: string[]; choose?: (distribution: 
 
 const MAX_RUNS = 64;
 export const SLACK = 5; // tokens that a run without a head may output beyond the original
-const numbersOf = (links: string) =>
-  links.split(",").map((word) => [...word].map((digit) => Number.parseInt(digit, 36)));
 
 export class Translator {
   readonly data: EngineData;
   readonly network: Network;
   readonly source: Vocabulary;
   readonly target: Vocabulary;
-  readonly pairs: Map<string, Pair>; // by the tokens of the source
+  readonly pairs: Map<string, KnownPair>; // by the tokens of the source
   private readonly runs = new Map<string, Translation>();
 
   constructor(data: EngineData, weights: ArrayBuffer) {
@@ -54,12 +49,7 @@ export class Translator {
     this.network = new Network(data.config as Config, { ...readSafetensors(weights), positions });
     this.source = new Vocabulary(data.vocabularies.source);
     this.target = new Vocabulary(data.vocabularies.target);
-    this.pairs = new Map(
-      data.pairs.map(([spelling, target, sure, possible, heldOut]) => {
-        const gold = { sure: numbersOf(sure), possible: numbersOf(possible) };
-        return [this.source.split(spelling).join(" "), { spelling, target, gold, heldOut }];
-      }),
-    );
+    this.pairs = new Map(data.pairs.map((pair) => [this.source.split(pair.spelling).join(" "), pair]));
   }
 
   get ends() {

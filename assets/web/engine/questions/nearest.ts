@@ -1,5 +1,6 @@
 // The sentence of a corpus that shares most words with another: transformer/data/nearest.py.
 
+import type { KnownPair } from "#schema";
 import { argmax } from "../arrays.ts";
 import { fold, stripPunctuation } from "../vocabulary.ts";
 
@@ -12,8 +13,8 @@ function partsOf(sentence: string) {
 
 /** What two sentences share of all words and neighbours of both counts. Rarer words weigh more, and two neighbours weigh as
  * much as one of them. */
-export function nearestSentence(sentence: string, known: string[]) {
-  const [wanted, candidates] = [partsOf(sentence), known.map(partsOf)];
+export function nearestSentence(sentence: string, pairs: KnownPair[]) {
+  const [wanted, candidates] = [partsOf(sentence), pairs.map(({ spelling }) => partsOf(spelling))];
   const frequency = new Map<string, number>();
   for (const part of candidates.flatMap((parts) => [...parts])) frequency.set(part, (frequency.get(part) ?? 0) + 1);
   const weight = (part: string) => {
@@ -27,5 +28,5 @@ export function nearestSentence(sentence: string, known: string[]) {
   const share = (parts: Set<string>) => total(wanted.intersection(parts)) / total(wanted.union(parts));
   const scores = candidates.map((parts) => (wanted.isDisjointFrom(parts) ? 0 : Math.round(share(parts) * 1e12)));
   const best = argmax(scores); // the first of equal ones
-  return scores[best] ? known[best] : null;
+  return scores[best] ? pairs[best].spelling : null;
 }

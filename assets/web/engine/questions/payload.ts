@@ -1,12 +1,12 @@
 // A run as the page draws it: transformer/web/api/payload.py.
 
-import type { Candidate, FloatArray, PageMaps, Reference, Run, Step as ShownStep } from "#schema";
+import type { Candidate, FloatArray, KnownPair, PageMaps, Reference, Run, Step as ShownStep } from "#schema";
 import { encodeBytes } from "../../api/bytes.ts";
 import type { Kind } from "../../api/types.ts";
 import { joined, parts, range, ranked } from "../arrays.ts";
 import type { Step } from "../decoding.ts";
 import { ofKinds } from "../interventions.ts";
-import type { Pair, Translation, Translator } from "../translator.ts";
+import type { Translation, Translator } from "../translator.ts";
 import { END } from "../vocabulary.ts";
 
 const MAX_CANDIDATES = 10;
@@ -70,10 +70,10 @@ function pageMaps(translator: Translator, run: Translation, kind: Kind): PageMap
 }
 
 /** Gold links belong to the reference's words: a run with other words has none. */
-function shownReference(translator: Translator, run: Translation, { target, gold, heldOut }: Pair): Reference {
+function shownReference(translator: Translator, run: Translation, pair: KnownPair): Reference {
+  const { target, gold, held_out } = pair;
   const same = translator.target.decode(run.output) === target;
   const aligned = gold.sure.concat(gold.possible).some((links) => links.length);
-  const held_out = translator.data.held_out[heldOut] ?? "";
   return { text: target, same, aligned, held_out, gold: same && aligned ? gold : null };
 }
 
