@@ -35,11 +35,10 @@ const ABOUT_RUN: Answering<[Translator, Translation]> = {
   ...{ candidates, checks, why, lens, heads, inside, stack, sweep },
   ...{ value_output: valueOutput, value_norms: valueNorms, input_sum: inputSum },
 };
-const ABOUT_MODEL: Answering<[Translator]> = {
-  ...{ surprise, parameters, beam, sampled, forced, diverging },
-};
+const ABOUT_MODEL: Answering<[Translator]> = { surprise, parameters, beam, sampled, forced, diverging };
 const OTHERS: Answering<[Translators]> = {
-  ...{ translate, alternatives },
+  translate,
+  alternatives,
   positional_encoding(_, { length, d_model, sinusoid }) {
     return { values: floats(sinusoidalPositions(length, d_model, sinusoid === "halves")) };
   },

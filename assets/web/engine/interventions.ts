@@ -21,6 +21,9 @@ export const LOCATIONS = {
 export const probeName = (kind: Kind, layer: number, part: string) =>
   `${LOCATIONS[kind].stack}.${layer}.${LOCATIONS[kind].sublayer}.${part}`;
 
+/** The numbers of the layers that have a kind of attention. */
+export const layersOf = (network: Network, kind: Kind) => range(network.layers(LOCATIONS[kind].stack));
+
 /** Fields that say what a change does at its place, which all others name: two changes of one place contradict. */
 const EFFECTS = ["heads", "allowed", "how", "seed", "temperature", "word"];
 const MAX_CHANGES = 500;
@@ -84,8 +87,7 @@ export function changesProbe(changes: Change[], network: Network, reach: number)
 /** The intermediates that a change replaces, and by what; none if it changes a token. */
 function replacement(change: Change, network: Network, reach: number): Replacement | undefined {
   const { config, headDim, weights } = network;
-  const everyLayer = (kind: Kind, part: string) =>
-    range(network.layers(LOCATIONS[kind].stack)).map((layer) => probeName(kind, layer, part));
+  const everyLayer = (kind: Kind, part: string) => layersOf(network, kind).map((layer) => probeName(kind, layer, part));
   switch (change.do) {
     case "ablate":
     case "isolate": {

@@ -4,9 +4,9 @@
 
 import type { EngineData, KnownPair } from "#schema";
 import type { Change, Kind } from "../api/types.ts";
-import { parts, range, sinusoidalPositions } from "./arrays.ts";
+import { parts, sinusoidalPositions } from "./arrays.ts";
 import { cachedDecoder, decode, fullPassDecoder, type Step } from "./decoding.ts";
-import { changesProbe, LOCATIONS, ofKinds, parseChanges, probeName } from "./interventions.ts";
+import { changesProbe, layersOf, ofKinds, parseChanges, probeName } from "./interventions.ts";
 import { type Config, Network, type Probe } from "./network.ts";
 import { changesRefusal, Refusal, requestRefusal, there } from "./refusal.ts";
 import { readSafetensors } from "./safetensors.ts";
@@ -127,9 +127,8 @@ export class Translator {
       return isCached && kind !== "encoder" ? joinRows(found, blocks) : found[found.length - 1];
     };
     const { n_heads } = this.network.config;
-    const layers = (kind: Kind) => range(this.network.layers(LOCATIONS[kind].stack));
     return {
-      maps: ofKinds((kind) => layers(kind).map((layer) => value(kind, layer, "weights", n_heads))),
+      maps: ofKinds((kind) => layersOf(this.network, kind).map((layer) => value(kind, layer, "weights", n_heads))),
       masks: ofKinds((kind) => value(kind, 0, "mask", 1)),
     };
   }

@@ -5,7 +5,7 @@ import type * as Wire from "#schema";
 import type { Kind } from "../../api/types.ts";
 import { argmax, dot, logSoftmax, parts, range, softmax } from "../arrays.ts";
 import { cachedDecoder, decode } from "../decoding.ts";
-import { LOCATIONS, ofKinds, probeName, withoutHeads } from "../interventions.ts";
+import { layersOf, ofKinds, probeName, withoutHeads } from "../interventions.ts";
 import type { Encoded, Network, Probe } from "../network.ts";
 import { there } from "../refusal.ts";
 import { Tape } from "../tape.ts";
@@ -57,7 +57,7 @@ export function sweep(translator: Translator, run: Translation): Wire.Sweep {
   const plain = network.encode(run.source);
   const baseline = probabilityOf(translator, network, plain, output);
   const drop = ofKinds((kind) =>
-    range(network.layers(LOCATIONS[kind].stack)).map((layer) =>
+    layersOf(network, kind).map((layer) =>
       range(network.config.n_heads).map((head) => {
         const ablated = without(translator, kind, layer, head);
         const encoded = kind === "encoder" ? ablated.encode(run.source) : plain;

@@ -5,7 +5,7 @@
 import type * as Wire from "#schema";
 import type { Kind } from "../../api/types.ts";
 import { eachRow, joined, linear, parts, range, softmax, sum } from "../arrays.ts";
-import { KINDS, LOCATIONS, ofKinds, probeName, withoutHeads } from "../interventions.ts";
+import { KINDS, LOCATIONS, layersOf, ofKinds, probeName, withoutHeads } from "../interventions.ts";
 import { EPS, type Network } from "../network.ts";
 import { there } from "../refusal.ts";
 import { looksAhead, type Translation, type Translator } from "../translator.ts";
@@ -87,7 +87,7 @@ export function valueNorms(translator: Translator, run: Translation) {
   const seen = translator.record(run, (name) => name.endsWith(".v") || name.endsWith(".head_output"));
   return ofKinds((kind) => {
     const { queries, keys } = axes(translator, run, kind);
-    const layers = range(network.layers(LOCATIONS[kind].stack)).map((layer) => {
+    const layers = layersOf(network, kind).map((layer) => {
       const rows = parts(there(seen.get(probeName(kind, layer, "head_output"))), queries.length);
       const isOn = (head: number) => rows.some((row) => parts(row, n_heads)[head].some(Boolean));
       return norms(valueVectors(network, kind, layer, seen)).map((each, head) =>
