@@ -102,7 +102,10 @@ export function linear(x: Float32Array, weight: Float32Array, bias: Float32Array
         s2 += weight[w2 + i] * each;
         s3 += weight[w3 + i] * each;
       }
-      [y[to + o], y[to + o1], y[to + o2], y[to + o3]] = [s0, s1, s2, s3];
+      y[to + o] = s0;
+      y[to + o1] = s1;
+      y[to + o2] = s2;
+      y[to + o3] = s3;
     }
   }
   return y;

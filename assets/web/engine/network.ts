@@ -110,8 +110,8 @@ export class Network {
   private embed(stack: Stack, ids: number[], past: number) {
     const width = this.config.d_model;
     const table = this.weights[stack === "encoder" ? "src_embedding.weight" : "tgt_embedding.weight"];
-    const rows = joined(ids.map((id) => table.subarray(id * width, (id + 1) * width)));
-    const scaled = rows.map((each) => each * Math.sqrt(width));
+    const scaled = joined(ids.map((id) => table.subarray(id * width, (id + 1) * width)));
+    for (let at = 0; at < scaled.length; at++) scaled[at] *= Math.sqrt(width);
     const embedding = this.see(`${stack}.embedding`, scaled);
     const places = this.weights.positions.subarray(past * width, (past + ids.length) * width);
     return this.see(`${stack}.input`, this.add(embedding, this.see(`${stack}.positions`, places)));
@@ -175,7 +175,8 @@ export class Network {
     const width = weight.length;
     const { unit, scales } = normalised(x, width, EPS);
     const y = new Float32Array(x.length);
-    for (let at = 0; at < x.length; at++) y[at] = unit[at] * weight[at % width] + bias[at % width];
+    for (let at = 0; at < x.length; at += width)
+      for (let i = 0; i < width; i++) y[at + i] = unit[at + i] * weight[i] + bias[i];
     // Neither a shift nor a stretch of a row passes a norm.
     this.tape?.pass(y, x, (gradient) =>
       eachRow(gradient, width, (row, at) => {
@@ -200,7 +201,8 @@ export class Network {
   /** The softmax of each row over its open cells, of which a fully masked row has none: all its weights are 0. */
   private softmax(scores: Float32Array, mask: Float32Array, keys: number) {
     const masked = new Float32Array(scores.length);
-    for (let at = 0; at < scores.length; at++) masked[at] = mask[at % mask.length] ? scores[at] : -Infinity;
+    for (let at = 0; at < scores.length; at += mask.length)
+      for (let i = 0; i < mask.length; i++) masked[at + i] = mask[i] ? scores[at + i] : -Infinity;
     const weights = softmax(masked, keys);
     this.tape?.pass(weights, scores, (gradient) =>
       eachRow(gradient, keys, (row, at) => {
