@@ -1,7 +1,8 @@
 """`python -m tests.js.engine_fixtures FOLDER` writes what the engine in the browser is compared with.
 
 engine-NAME.json: what it is given of each shipped checkpoint; engine-cases.json: questions of the page, each with the
-server's answer or refusal; engine-questions.json: what a page without a server asks.
+server's answer or refusal; engine-questions.json: what a page without a server asks; engine-heads.json: what the
+page computes of heads, as the library does.
 """
 
 import json
@@ -16,8 +17,9 @@ from pydantic_core import to_jsonable_python
 from transformer.data import CORPORA
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import Interventions
+from transformer.training.evaluation import sentence_alignment
 from transformer.web.api.question import message
-from transformer.web.api.runs import run
+from transformer.web.api.runs import reference, run
 from transformer.web.api.table import QUESTIONS
 from transformer.web.engine_data import engine_data
 from transformer.web.sessions.models import held_out
@@ -116,7 +118,7 @@ def cases() -> Iterator[Case]:
         yield "starters", {"checkpoint": name, "sentence": sentence}
         for mistake in ("padding_rows", "softmax_dim", "no_eval"):
             yield "mistake", {"checkpoint": name, "sentence": CORPORA[name].examples[0].sentence, "name": mistake}
-        for each in ("vocabulary", "scored", "provenance"):
+        for each in ("vocabulary", "scored", "provenance", "shapes"):
             yield each, {"checkpoint": name}
     yield "sweep", {"checkpoint": "classroom", "sentence": CLASSROOM, "on": "held_out"}
     yield "recorded", {"name": "causal_mask"}
@@ -126,7 +128,7 @@ def cases() -> Iterator[Case]:
 
 def of_run(run: dict[str, Any]) -> Iterator[Case]:
     """Every question about a run with changes."""
-    for name in ("checks", "lens", "value_norms", "stack", "shapes"):
+    for name in ("checks", "lens", "value_norms", "stack"):
         yield name, run
     for stack in ("encoder", "decoder"):
         yield "input_sum", {**run, "stack": stack}
@@ -164,6 +166,16 @@ def of_sentence(run: dict[str, Any]) -> Iterator[Case]:
         yield "forced", {**run, "mistake": {"step": step, "word": word}}
 
 
+def of_heads(name: str) -> dict[str, Any]:
+    """The shape of every head's maps, and how well each of cross-attention aligns the words, of the first example."""
+    asked = {"checkpoint": name, "sentence": CORPORA[name].examples[0].sentence}
+    made = run(name, asked["sentence"])
+    pair = reference(name, made)
+    assert pair
+    assert pair.target == made.text
+    return {"request": asked, "rows": made.attention.heads(), "rates": sentence_alignment(made, pair.gold).heads}
+
+
 def answer(name: str, request: dict[str, Any]) -> Any:
     """As the server answers a request, or why it refuses."""
     question = QUESTIONS[name]
@@ -192,6 +204,7 @@ def main(folder: Path) -> None:
         (folder / f"engine-{checkpoint}.json").write_text(json.dumps(data), "utf-8")
     asked = [name for name in QUESTIONS if name not in NEED_SERVER]
     (folder / "engine-questions.json").write_text(json.dumps(asked), "utf-8")
+    (folder / "engine-heads.json").write_text(json.dumps([of_heads(name) for name in CORPORA]), "utf-8")
     compared = [(name, request, answer(name, request)) for name, request in cases() if is_clear(request)]
     (folder / "engine-cases.json").write_text(json.dumps(compared), "utf-8")
 

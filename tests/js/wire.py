@@ -19,11 +19,13 @@ from transformer.web.api.mistakes import MistakeCode
 from transformer.web.api.opening import Opening
 from transformer.web.api.question import Question, Refusal
 from transformer.web.api.table import QUESTIONS
+from transformer.web.engine_data import EngineData
 from transformer.web.page import opened
 from transformer.web.sessions.models import Model
 
 REQUESTS = {"HeadsRequest": schema.HeadsRequest}
 ANSWERS = {
+    "EngineData": EngineData,
     "Refusal": Refusal,
     "Model": Model,
     "MistakeCode": MistakeCode,

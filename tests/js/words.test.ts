@@ -4,7 +4,7 @@ import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Run } from "../../assets/web/api/types.ts";
-import { showRun, state, update } from "../../assets/web/state/state.ts";
+import { headShapes, showRun, state, update } from "../../assets/web/state/state.ts";
 import { byWords, outputToken, piecesOf, tokenIndex, tokenRun } from "../../assets/web/state/words.ts";
 
 const SOURCE = { of: [0, 0, 1, 2], names: ["Biere", ".", "E"] };
@@ -41,7 +41,6 @@ function runOfPieces() {
     ...{ source, typed: source, decoder_input: read, output: ["▁beer", "s", "E"] },
     steps: [step("▁beer", 0.5), step("s", 0.25), step("E", 0.75)],
     words: { source: SOURCE, decoder_input: READ, output: OUTPUT, typed: SOURCE.names },
-    heads: { columns: [], data: [] },
   } as unknown as Run;
 }
 
@@ -71,9 +70,8 @@ test("a word's step has the product of its pieces' probabilities, and says where
 });
 
 test("entropy and distance are of words", () => {
-  const { heads } = byWords(runOfPieces());
-  const [kind, layer, head, entropy, distance] = heads.data[0];
-  assert.deepEqual([kind, layer, head, rounded([Number(entropy)]), distance], ["encoder", 0, 0, [0], 0]);
+  const [shape] = headShapes(byWords(runOfPieces()).attention.encoder);
+  assert.deepEqual(shape, { layer: 0, head: 0, entropy: 0, distance: 0 });
 });
 
 test("what is left of the baseline is of its words", () => {

@@ -36,7 +36,7 @@ from ..storage.checkpoint import FOLDER
 
 FILE = "experiments.json"
 SEARCHED, UNUSUAL = 150, 1000  # held-out sentences, and those of which a word is replaced
-REPLACED = ("heute", "jetzt", "oft", "immer", "manchmal"), ("zehn", "zwölf", "zwanzig")  # one may stand for another
+REPLACED = ("heute", "jetzt", "oft", "immer", "manchmal"), ("zehn", "elf", "zwölf")  # one may stand for another
 UNSURE = 150  # of the latter, those of whose translation the model is least sure
 CLEAREST = 1  # rank
 VISIBLE = 0.005  # of a probability, as the page writes it

@@ -10,33 +10,45 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ..analysis.experiments import shipped
 from ..data import CORPORA, Corpus
-from ..data.alignment import AlignedPair
+from ..data.alignment import GoldAlignment
 from ..data.nearest import known_pairs
 from ..inference.interventions import CHANGES
 from ..inference.translator import MAX_CHARACTERS
 from ..live.recordings import DIGITS, recordings
 from ..mistakes import MISTAKES
 from ..network.config import TransformerConfig
-from ..network.shapes import Shape, shapes
-from .api import downloads, heads, mistakes, payload, refusals, what_if, why
+from .api import downloads, heads, mistakes, payload, sublayers, what_if, why
 from .api.runs import run
 from .schema import ChangeForm, CheckpointRequest, MistakeRequest, RunRequest, SweepRequest, change_form
 from .sessions.models import examples_of, translator
 
-SOURCE, TARGET = 1_000_003, 1_000_033  # lengths that no other size equals, in place of a run's
 Side = Literal["source", "target"]
 Answer = tuple[str, dict[str, Any], Any]  # a question's name, the fields of its request that count, and the answer
 
 
+class KnownPair(TypedDict):
+    """What is shown of an `AlignedPair`."""
+
+    spelling: str
+    target: str
+    gold: GoldAlignment
+    held_out: str
+
+
 class EngineData(TypedDict):
-    """What is known of a checkpoint before it runs; `EngineData` of assets/web/engine/data.ts says how it is read."""
+    """What is known of a checkpoint before it runs; see `Corpus` and `Checkpoint`.
+
+    Attributes:
+        vocabularies: which fold what is typed.
+        unseen: the held-out set that training saw nothing of, of which there are `held_out_scores`; "" for none.
+        answers: which the engine cannot compute.
+    """
 
     checkpoint: str
     config: dict[str, int]
@@ -48,12 +60,9 @@ class EngineData(TypedDict):
     facts: payload.NetworkFacts
     changes: dict[str, ChangeForm]
     examples: list[str]
-    pairs: list[tuple[str, str, str, str, int]]
-    held_out: list[str]
+    pairs: list[KnownPair]
+    unseen: str
     held_out_scores: heads.HeldOutScores | None
-    capitalised: list[str]
-    shapes: list[dict[str, Any]]
-    mistakes: dict[str, mistakes.DecodingSymptom]
     answers: list[Answer]
 
 
@@ -83,60 +92,34 @@ def engine_data(checkpoint: str) -> EngineData:
         "facts": payload.for_page(run(checkpoint, examples[0]), None, made)["model"],
         "changes": {name: change_form(change) for name, change in CHANGES.items()},
         "examples": examples,
-        "pairs": [_pair(pair, list(corpus.held_out)) for pair in known_pairs(corpus)],
-        "held_out": list(corpus.held_out),
+        "pairs": [
+            {"spelling": each.spelling, "target": each.target, "gold": each.gold, "held_out": each.held_out}
+            for each in known_pairs(corpus)
+        ],
+        "unseen": next(iter(corpus.held_out), ""),
         "held_out_scores": heads.heads(first)["held_out"],
-        "capitalised": sorted(refusals.CAPITALISED),
-        "shapes": _shapes(config),
-        "mistakes": _mistakes(first),
-        "answers": _answers(checkpoint, corpus),
+        "answers": _answers(first, corpus),
     }
 
 
-def _pair(pair: AlignedPair, sets: list[str]) -> tuple[str, str, str, str, int]:
-    """Of 1,256 pairs half of the size of their JSON."""
-
-    def digits(links: tuple[tuple[int, ...], ...]) -> str:
-        return ",".join("".join(np.base_repr(word, 36).lower() for word in words) for words in links)
-
-    held_out = sets.index(pair.held_out) if pair.held_out else -1
-    return pair.spelling, pair.target, digits(pair.gold.sure), digits(pair.gold.possible), held_out
-
-
-def _shapes(config: TransformerConfig) -> list[dict[str, Any]]:
-    """The shape of every tensor here and in a network of the paper's size, with names for a run's two lengths."""
-    names = {SOURCE: "source", TARGET: "target"}
-
-    def named(shape: Shape) -> list[int | str]:
-        return [names.get(size, size) for size in shape.shape]
-
-    papers = TransformerConfig(config.src_vocab_size, config.tgt_vocab_size)
-    both = zip(shapes(config, SOURCE, TARGET), shapes(papers, SOURCE, TARGET), strict=True)
-    return [
-        {"stage": here.stage, "layers": here.layers, "here": named(here), "paper": named(paper)} for here, paper in both
-    ]
-
-
-def _mistakes(first: RunRequest) -> dict[str, mistakes.DecodingSymptom]:
-    """Every mistake of decoding as the first example shows it: the networks with a mistake are here alone."""
-    names = (name for name, each in MISTAKES.items() if each.kind == "decoding")
-    found = {name: deepcopy(mistakes.mistake(MistakeRequest(**first.model_dump(), name=name))) for name in names}
-    for side in (found[name][which] for name in found for which in ("right", "wrong")):
+def _mistake(first: RunRequest, name: str) -> mistakes.DecodingSymptom:
+    """A mistake of decoding as the first example shows it: the networks with a mistake are here alone."""
+    found = deepcopy(mistakes.mistake(MistakeRequest(**first.model_dump(), name=name)))
+    for side in (found["right"], found["wrong"]):
         if side["attention"]:
-            side["attention"]["weights"] = _rounded(side["attention"]["weights"])
+            side["attention"]["weights"] = [round(weight, DIGITS) for weight in side["attention"]["weights"]]
     return found
 
 
-def _rounded(weights: list[float]) -> list[float]:
-    return [round(weight, DIGITS) for weight in weights]
-
-
-def _answers(checkpoint: str, corpus: Corpus) -> list[Answer]:
-    """Answers that take more than a run: of trainings, of many sentences, of what the card says. Recordings belong to
-    no checkpoint: they come with the toy."""
-    about = CheckpointRequest(checkpoint=checkpoint)
+def _answers(first: RunRequest, corpus: Corpus) -> list[Answer]:
+    """Answers that take more than a run: of trainings, of many sentences, of what the card says; and lists. Recordings
+    belong to no checkpoint: they come with the toy."""
+    checkpoint, about = first.checkpoint, CheckpointRequest(checkpoint=first.checkpoint)
     of = {"checkpoint": checkpoint}
-    found: list[Answer] = [("scored", of, why.scored(about)), ("provenance", of, downloads.provenance(about))]
+    simple = (why.scored, downloads.provenance, what_if.vocabulary, sublayers.shapes)
+    found: list[Answer] = [(function.__name__, of, function(about)) for function in simple]
+    decoding = (name for name, each in MISTAKES.items() if each.kind == "decoding")
+    found += [("mistake", {**of, "name": name}, _mistake(first, name)) for name in decoding]
     if corpus.held_out:
         request = SweepRequest(checkpoint=checkpoint, sentence="", on="held_out")
         found.append(("sweep", {**of, "on": "held_out"}, what_if.sweep(request)))

@@ -7,6 +7,7 @@ import { findChange, isAblated, temperatureOf } from "../state/changes.ts";
 import { formatPercent, hasText, nodes, t } from "../state/i18n.ts";
 import type { Sublayer } from "../state/server-cache.ts";
 import { argmax, state } from "../state/state.ts";
+import { tokenRun } from "../state/words.ts";
 import { h, scrollBox, setChildren, word } from "../ui/dom.ts";
 import { savable } from "../ui/export.ts";
 import { formulas } from "../ui/formula.ts";
@@ -428,10 +429,13 @@ const NAMES_UNSCALED: Record<string, string> = {
 
 /** The table, and what its letters mean. @param nameCell what stands for a row's name */
 export function shapeTable(rows: ShapeRow[], nameCell: (name: string, stage: string) => Child = (name) => name) {
-  const { positions, scaled } = state.run.model;
+  const { source, decoder_input: target, model } = tokenRun(state.run);
+  const { positions, scaled } = model;
   const names = { ...(positions ? {} : NAMES_WITHOUT_POSITIONS), ...(scaled ? {} : NAMES_UNSCALED) };
   const name = (stage: string) => t(names[stage] ?? `shapes.${stage}`);
-  const shape = (sizes: number[]) => h("td", {}, `(${sizes.join(", ")})`);
+  const lengths = { source: source.length, target: target.length };
+  const shape = (sizes: ShapeRow["here"]) =>
+    h("td", {}, `(${sizes.map((size) => (typeof size === "string" ? lengths[size] : size)).join(", ")})`);
   const tableRows = rows.map(({ stage, layers, here, paper }) => {
     const heading = rowHeading([nameCell(name(stage), stage), layers > 1 ? h("small", {}, ` × ${layers}`) : null]);
     return h("tr", { "data-stage": stage }, heading, shape(here), shape(paper));

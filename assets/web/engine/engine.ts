@@ -1,46 +1,70 @@
 // Questions about runs, answered in the browser as transformer/web/api answers them on a server.
 
-import type { Alternatives, FoundCandidates, MessageJSON, ShownRun, Wire } from "#schema";
-import type { EngineData } from "./data.ts";
-import { ranked } from "./decoding.ts";
+import type {
+  Alternatives,
+  CandidatesRequest,
+  EngineData,
+  FoundCandidates,
+  MessageJSON,
+  ShownRun,
+  Wire,
+} from "#schema";
+import { parts, ranked, sinusoidalPositions, softmax } from "./arrays.ts";
 import { parseChanges } from "./interventions.ts";
-import { range, softmax } from "./network.ts";
-import { crossAblations, lens, sweep, why } from "./questions/contribution.ts";
-import { nearestPairs } from "./questions/nearest.ts";
-import { pageRun } from "./questions/payload.ts";
-import { inputSum, positionalEncoding } from "./questions/positions.ts";
+import { heads, lens, sweep, why } from "./questions/contribution.ts";
+import { nearestSentence } from "./questions/nearest.ts";
+import { floats, pageRun } from "./questions/payload.ts";
 import { beam, diverging, forced, sampled } from "./questions/strategies.ts";
-import { checks, inside, parameters, shapes, stack, there, valueNorms, valueOutput } from "./questions/sublayers.ts";
-import { Refusal, requestRefusal } from "./refusal.ts";
+import { checks, inputSum, inside, parameters, stack, valueNorms, valueOutput } from "./questions/sublayers.ts";
+import { Refusal, requestRefusal, there } from "./refusal.ts";
 import { type Translation, Translator } from "./translator.ts";
-import { casefold, PAD, SPECIAL, START } from "./vocabulary.ts";
+import { casefold } from "./vocabulary.ts";
 
 type Questions = Wire["Questions"];
-type Name = keyof Questions;
-type Answered = { [N in Name]?: (request: Questions[N]["request"]) => Questions[N]["answer"] };
+type Answering<Subject extends unknown[]> = {
+  [Name in keyof Questions]?: (...about: [...Subject, Questions[Name]["request"]]) => Questions[Name]["answer"];
+};
+type Translators = Record<string, Translator>;
 
 export type Model = { data: EngineData; weights: ArrayBuffer };
 export type Engine = { answer: (name: string, request: any) => unknown };
 
 const MAX_FOUND = 10; // candidates of a search
-const MAX_WORDS = 2000; // of a list to choose from
-const SUGGESTED_PAIRS = 8;
+
+const ABOUT_RUN: Answering<[Translator, Translation]> = {
+  ...{ candidates, checks, why, lens, heads, inside, stack, sweep },
+  ...{ value_output: valueOutput, value_norms: valueNorms, input_sum: inputSum },
+};
+const ABOUT_MODEL: Answering<[Translator]> = { surprise, parameters, beam, sampled, forced, diverging };
+const OTHERS: Answering<[Translators]> = {
+  translate,
+  alternatives,
+  positional_encoding(_, { length, d_model, sinusoid }) {
+    return { values: floats(sinusoidalPositions(length, d_model, sinusoid === "halves")) };
+  },
+};
 
 /** Answers the questions about these models, in the order in which one stands in for another. */
 export function makeEngine(models: Record<string, Model>): Engine {
-  const translators = Object.fromEntries(
-    Object.entries(models).map(([name, { data, weights }]) => [name, new Translator(data, weights)]),
-  );
+  const made = Object.entries(models).map(([name, { data, weights }]) => [name, new Translator(data, weights)]);
+  const translators: Translators = Object.fromEntries(made);
   const prepared = Object.values(models).flatMap(({ data }) => data.answers);
-  const answers: Record<string, any> = { ...runAnswers(translators), ...wordAnswers(translators) };
+  const all: Record<string, (request: any) => unknown> = {};
+  const add = (answering: object, about: (request: any) => unknown[]) => {
+    for (const [name, answer] of Object.entries(answering)) all[name] = (request) => answer(...about(request), request);
+  };
+  add(ABOUT_RUN, ({ checkpoint, sentence, changes }) => {
+    const translator = named(translators, checkpoint);
+    return [translator, translator.run(sentence, changes)];
+  });
+  add(ABOUT_MODEL, ({ checkpoint }) => [named(translators, checkpoint)]);
+  add(OTHERS, () => [translators]);
   return {
     answer(name, request) {
       const isAsked = (given: Record<string, unknown>) =>
         Object.entries(given).every(([key, value]) => request[key] === value);
       const known = prepared.find(([question, given]) => question === name && isAsked(given));
-      if (known) return known[2];
-      if (!(name in answers)) throw requestRefusal();
-      return answers[name](request);
+      return known ? known[2] : there(all[name])(request);
     },
   };
 }
@@ -50,8 +74,6 @@ export const refusalOf = (error: unknown): { error: MessageJSON } => ({
   error: (error instanceof Refusal ? error : requestRefusal()).reason,
 });
 
-type Translators = Record<string, Translator>;
-
 /** A model by its name. */
 function named(translators: Translators, checkpoint: string) {
   const found = translators[checkpoint];
@@ -59,54 +81,9 @@ function named(translators: Translators, checkpoint: string) {
   return found;
 }
 
-/** Pairs of the corpus that training never saw. */
-const heldOut = ({ pairs }: Translator) => [...pairs.values()].filter(({ heldOut }) => heldOut === 0);
-
-function runAnswers(translators: Translators): Answered {
-  const model = ({ checkpoint }: { checkpoint: string }) => named(translators, checkpoint);
-  const runOf = (request: { checkpoint: string; sentence: string; changes?: unknown }) =>
-    [model(request), model(request).run(request.sentence, request.changes)] as const;
-  return {
-    translate: (request) => translate(translators, request),
-    surprise(request) {
-      const known = heldOut(model(request));
-      if (!known.length) throw new Refusal("error.no_held_out");
-      return show(model(request), known[Math.floor(Math.random() * known.length)].spelling, request.changes);
-    },
-    candidates: (request) => candidates(...runOf(request), request.step, request.text ?? ""),
-    checks: (request) => ({ checks: checks(...runOf(request)) }),
-    why(request) {
-      const other = request.other ? there(model(request).target.ids.get(request.other)) : null;
-      return why(...runOf(request), request.step, other);
-    },
-    lens: (request) => lens(...runOf(request)),
-    heads(request) {
-      return { held_out: model(request).data.held_out_scores, ablations: crossAblations(...runOf(request)) };
-    },
-    inside: (request) => inside(...runOf(request), request.kind, request.layer),
-    value_output: (request) => valueOutput(...runOf(request), request),
-    value_norms: (request) => valueNorms(...runOf(request)),
-    stack: (request) => stack(...runOf(request)),
-    shapes: (request) => shapes(...runOf(request)),
-    parameters: (request) => parameters(model(request), request),
-    positional_encoding: positionalEncoding,
-    input_sum: (request) => inputSum(...runOf(request), request.stack),
-    sweep: (request) => sweep(...runOf(request)),
-    beam: (request) => beam(model(request), request.sentence, request.width ?? 4, request.alpha ?? 0.6),
-    sampled: (request) => sampled(model(request), request),
-    forced: (request) => forced(model(request), request.sentence, request.mistake),
-    diverging: (request) => diverging(model(request), request.sentence),
-    mistake(request) {
-      const { elsewhere, ...symptom } = there(model(request).data.mistakes[request.name]);
-      return { ...symptom, elsewhere: elsewhere || symptom.sentence !== request.sentence };
-    },
-  };
-}
-
 /** The run of a sentence and, if it has changes, the same without them. */
 function show(translator: Translator, sentence: string, changes: unknown = []): ShownRun {
-  const baseline = translator.run(sentence);
-  const run = translator.run(sentence, changes);
+  const [baseline, run] = [translator.run(sentence), translator.run(sentence, changes)];
   if (run === baseline) return { run: pageRun(translator, run), baseline: null, refused: null };
   return { run: pageRun(translator, run, baseline), baseline: pageRun(translator, baseline), refused: null };
 }
@@ -128,61 +105,38 @@ function translate(translators: Translators, request: Questions["translate"]["re
   }
 }
 
+/** The run of a sentence that training never saw. */
+function surprise(translator: Translator, { changes }: Questions["surprise"]["request"]) {
+  const { pairs, unseen: set } = translator.data;
+  const unseen = pairs.filter(({ held_out }) => set && held_out === set);
+  if (!unseen.length) throw new Refusal("error.no_held_out");
+  return show(translator, unseen[Math.floor(Math.random() * unseen.length)].spelling, changes);
+}
+
 /** The tokens that contain a text: exact matches first, then those that begin with it, then the likeliest. */
-function candidates(translator: Translator, run: Translation, step: number, text: string): FoundCandidates {
-  const { tokens } = translator.target;
-  if (step >= run.steps.length) throw requestRefusal();
+function candidates(translator: Translator, run: Translation, request: CandidatesRequest): FoundCandidates {
+  const tokens = translator.target.tokens.map(casefold);
   const recorded = there(translator.record(run, (name) => name === "logits").get("logits"));
-  const logits = recorded.subarray(step * tokens.length, (step + 1) * tokens.length);
+  const logits = there(parts(recorded, run.steps.length)[request.step]);
   const probabilities = softmax(logits);
-  const ranks = new Map(ranked(logits, logits.length).map((id, rank) => [id, rank + 1]));
-  const wanted = casefold(text.trim());
-  const place = (id: number) => {
-    const token = casefold(tokens[id]);
-    return [+(token !== wanted), +!token.startsWith(wanted), ranks.get(id) as number];
-  };
-  const matching = range(tokens.length).filter((id) => casefold(tokens[id]).includes(wanted));
+  const wanted = casefold((request.text ?? "").trim());
+  const likeliest = ranked(logits).map((id, rank) => ({ id, rank: rank + 1 }));
+  const matching = likeliest.filter(({ id }) => tokens[id].includes(wanted));
+  const otherness = ({ id }: { id: number }) => (tokens[id] === wanted ? 0 : tokens[id].startsWith(wanted) ? 1 : 2);
   const found = matching
-    .map((id) => ({ id, place: place(id) }))
-    .sort(({ place: a }, { place: b }) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2])
+    .sort((one, two) => otherness(one) - otherness(two))
     .slice(0, MAX_FOUND)
-    .map(({ id, place }) => ({ token: tokens[id], rank: place[2], probability: probabilities[id], logit: logits[id] }));
+    .map(({ id, rank }) => {
+      return { token: translator.target.tokens[id], rank, probability: probabilities[id], logit: logits[id] };
+    });
   return { count: matching.length, found };
 }
 
-function wordAnswers(translators: Translators): Answered {
-  return {
-    vocabulary({ checkpoint }) {
-      const { source, target } = named(translators, checkpoint);
-      const inOrder = (tokens: string[], without: string[]) =>
-        tokens
-          .filter((token) => !without.includes(token))
-          .sort((a, b) => (a < b ? -1 : 1))
-          .slice(0, MAX_WORDS);
-      return { source: inOrder(source.tokens, SPECIAL), target: inOrder(target.tokens, [PAD, START]) };
-    },
-    alternatives({ checkpoint, sentence }): Alternatives {
-      const translator = named(translators, checkpoint);
-      const nearest = nearestPairs(sentence, translator.pairs.values(), SUGGESTED_PAIRS);
-      const largest = Object.values(translators).toSorted((a, b) => b.pairs.size - a.pairs.size)[0];
-      const others = nearest.length ? nearest : nearestPairs(sentence, largest.pairs.values(), SUGGESTED_PAIRS);
-      const unseen = heldOut(largest).filter(({ spelling }) => !largest.data.examples.includes(spelling));
-      const spelled = (target: string) => {
-        const words = target
-          .split(" ")
-          .map((word) => (largest.data.capitalised.includes(word) ? capitalised(word) : word));
-        return capitalised(words.join(" ").replace(/ (?=[.,?!])/g, ""));
-      };
-      return {
-        readers: Object.keys(translators).filter((name) => name !== checkpoint && translators[name].reads(sentence)),
-        nearest: nearest[0]?.spelling ?? null,
-        pairs: (others.length ? others : unseen.slice(0, SUGGESTED_PAIRS)).map(({ spelling, target }) => [
-          spelling,
-          spelled(target),
-        ]),
-      };
-    },
-  };
+/** Suggestions after a sentence that a model has refused. */
+function alternatives(translators: Translators, request: Questions["alternatives"]["request"]): Alternatives {
+  const { checkpoint, sentence } = request;
+  const { pairs } = named(translators, checkpoint).data;
+  const others = Object.keys(translators).filter((name) => name !== checkpoint);
+  const readers = others.filter((name) => translators[name].reads(sentence));
+  return { readers, nearest: nearestSentence(sentence, pairs) };
 }
-
-const capitalised = (word: string) => word.slice(0, 1).toUpperCase() + word.slice(1);

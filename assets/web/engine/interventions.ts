@@ -1,12 +1,16 @@
 // Changes to a run as data, and the probe that makes them: transformer/inference/interventions.py.
 
 import type { ChangeForm } from "#schema";
-import type { Change, ChangeOf, Kind, Stack } from "../api/types.ts";
-import { type Network, type Probe, range } from "./network.ts";
+import type { Change, ChangeOf, Kind } from "../api/types.ts";
+import { eachRow, range } from "./arrays.ts";
+import type { Network, Probe } from "./network.ts";
 import { permutation } from "./random.ts";
 import { changesRefusal } from "./refusal.ts";
 
 export const KINDS: readonly Kind[] = ["encoder", "decoder", "cross"];
+export const ofKinds = <Value>(value: (kind: Kind) => Value) =>
+  Object.fromEntries(KINDS.map((kind) => [kind, value(kind)])) as Record<Kind, Value>;
+
 /** Where a kind of attention sits in its layer (§3.1): its number among the sublayers, and that of the feed-forward. */
 export const LOCATIONS = {
   encoder: { stack: "encoder", sublayer: "self_attention", number: 1, feedForward: 2 },
@@ -14,8 +18,11 @@ export const LOCATIONS = {
   cross: { stack: "decoder", sublayer: "cross_attention", number: 2, feedForward: 3 },
 } as const;
 
-export const probeName = (kind: Kind, layer: number | string, part: string) =>
+export const probeName = (kind: Kind, layer: number, part: string) =>
   `${LOCATIONS[kind].stack}.${layer}.${LOCATIONS[kind].sublayer}.${part}`;
+
+/** The numbers of the layers that have a kind of attention. */
+export const layersOf = (network: Network, kind: Kind) => range(network.layers(LOCATIONS[kind].stack));
 
 /** Fields that say what a change does at its place, which all others name: two changes of one place contradict. */
 const EFFECTS = ["heads", "allowed", "how", "seed", "temperature", "word"];
@@ -40,29 +47,29 @@ export function parseChanges(given: unknown, forms: Record<string, ChangeForm>):
 /** In the order of such texts, as in that of Python's, layer 10 is before layer 2. */
 const written = (change: Change) => JSON.stringify(change);
 
+const isIndex = (value: unknown) => Number.isInteger(value) && Number(value) >= 0;
+const FITS: Record<string, (value: any) => boolean> = {
+  position: isIndex,
+  number: isIndex,
+  temperature: (value) => value >= 0.01 && value <= 100,
+  positions: (value) => Array.isArray(value) && value.length > 0 && value.every(isIndex),
+  switch: (value) => typeof value === "boolean",
+  word: (value) => typeof value === "string" && value.length > 0 && value.length <= MAX_WORD,
+};
+
 function parseChange(given: any, forms: Record<string, ChangeForm>): Change {
   const { fields } = forms[given?.do] ?? {};
   if (!fields || Object.keys(given).some((name) => name !== "do" && !(name in fields))) throw changesRefusal();
   const change: Record<string, unknown> = { do: given.do };
   for (const [name, { kind, choices }] of Object.entries(fields)) {
     const value = given[name] ?? (choices && !choices.includes("all") ? undefined : DEFAULTS[name]);
-    const isIndex = (each: unknown) => Number.isInteger(each) && (each as number) >= 0;
-    const isTemperature = name === "temperature";
-    const fits = {
-      choice: () => choices?.includes(value),
-      position: () => isIndex(value),
-      number: () => (isTemperature ? value >= 0.01 && value <= 100 : isIndex(value)),
-      positions: () => Array.isArray(value) && value.length > 0 && value.every(isIndex),
-      switch: () => typeof value === "boolean",
-      word: () => typeof value === "string" && value.length > 0 && value.length <= MAX_WORD,
-    }[kind];
-    if (!fits()) throw changesRefusal();
+    if (!(choices?.includes(value) ?? (FITS[name] ?? FITS[kind])(value))) throw changesRefusal();
     change[name] = kind === "positions" ? [...new Set<number>(value)].sort((a, b) => a - b) : value;
   }
   return change as unknown as Change;
 }
 
-type Replace = (value: Float32Array, columns: number) => Float32Array;
+type Replacement = { places: string[]; replace: (value: Float32Array, columns: number) => Float32Array };
 
 /**
  * The probe that makes the changes in a network; undefined if they change only source and output. It needs full passes.
@@ -71,52 +78,49 @@ type Replace = (value: Float32Array, columns: number) => Float32Array;
  * @param reach - how many positions the decoder can reach
  */
 export function changesProbe(changes: Change[], network: Network, reach: number): Probe | undefined {
-  const table = new Map<string, Replace[]>();
-  for (const change of changes)
-    for (const [name, replace] of replacements(change, network, reach))
-      table.set(name, [...(table.get(name) ?? []), replace]);
-  if (!table.size) return undefined;
-  return (name, value, columns) => (table.get(name) ?? []).reduce((latest, replace) => replace(latest, columns), value);
+  const made = changes.flatMap((change) => replacement(change, network, reach) ?? []);
+  if (!made.length) return undefined;
+  return (name, value, columns) =>
+    made.reduce((latest, { places, replace }) => (places.includes(name) ? replace(latest, columns) : latest), value);
 }
 
-/** The intermediates that a change replaces, and how. */
-function replacements(change: Change, network: Network, reach: number): [string, Replace][] {
-  const { n_heads } = network.config;
-  const layers = (stack: Stack) => network.layers(stack);
-  const everyLayer = (kind: Kind, part: string, replace: Replace): [string, Replace][] =>
-    range(layers(LOCATIONS[kind].stack)).map((layer) => [probeName(kind, layer, part), replace]);
+/** The intermediates that a change replaces, and by what; none if it changes a token. */
+function replacement(change: Change, network: Network, reach: number): Replacement | undefined {
+  const { config, headDim, weights } = network;
+  const everyLayer = (kind: Kind, part: string) => layersOf(network, kind).map((layer) => probeName(kind, layer, part));
   switch (change.do) {
     case "ablate":
     case "isolate": {
       const heads = change.do === "ablate" ? [change.head] : change.heads;
-      checkWithin(change.layer, layers(LOCATIONS[change.kind].stack));
-      for (const head of heads) checkWithin(head, n_heads);
+      checkWithin(change.layer, network.layers(LOCATIONS[change.kind].stack));
+      for (const head of heads) checkWithin(head, config.n_heads);
       const isOff = (head: number) => heads.includes(head) === (change.do === "ablate");
       const place = probeName(change.kind, change.layer, "head_output");
-      return [[place, (value, width) => withoutHeads(value, width, network.headDim, isOff)]];
+      return { places: [place], replace: (value, width) => withoutHeads(value, width, headDim, isOff) };
     }
     case "remove_mask":
-      return everyLayer(change.kind, "mask", change.kind === "decoder" ? openFuture : (mask) => mask.map(() => 1));
+      return {
+        places: everyLayer(change.kind, "mask"),
+        replace: change.kind === "decoder" ? openFuture : (mask) => mask.map(() => 1),
+      };
     case "edit_mask":
-      return everyLayer(change.kind, "mask", (mask, keys) => editMask(mask, keys, change));
-    case "positions":
-      return [
-        [
-          `${change.stack}.positions`,
-          (rows, width) =>
-            moved(rows, width, change, network.weights.positions.subarray(0, reach * network.config.d_model)),
-        ],
-      ];
-    case "temperature":
-      return KINDS.filter((kind) => change.kind === "all" || kind === change.kind).flatMap((kind) =>
-        everyLayer(kind, "scores", (scores) => scores.map((score) => score / change.temperature)),
-      );
+      return { places: everyLayer(change.kind, "mask"), replace: (mask, keys) => editMask(mask, keys, change) };
+    case "positions": {
+      const all = weights.positions.subarray(0, reach * config.d_model);
+      return { places: [`${change.stack}.positions`], replace: (rows, width) => moved(rows, width, change, all) };
+    }
+    case "temperature": {
+      const kinds = KINDS.filter((kind) => change.kind === "all" || kind === change.kind);
+      const places = kinds.flatMap((kind) => everyLayer(kind, "scores"));
+      return { places, replace: (scores) => scores.map((score) => score / change.temperature) };
+    }
     case "drop_residual":
-      checkWithin(change.layer, layers(change.stack));
+      checkWithin(change.layer, network.layers(change.stack));
       checkWithin(change.sublayer, change.stack === "encoder" ? 2 : 3, 1);
-      return [[`${change.stack}.${change.layer}.residual${change.sublayer}`, (x) => x.map(() => 0)]];
-    default:
-      return []; // it changes a token
+      return {
+        places: [`${change.stack}.${change.layer}.residual${change.sublayer}`],
+        replace: (x) => x.map(() => 0),
+      };
   }
 }
 
@@ -129,11 +133,11 @@ export const withoutHeads = (value: Float32Array, width: number, headDim: number
   value.map((each, at) => (isOff(Math.floor((at % width) / headDim)) ? 0 : each));
 
 /** Every row as the last one, which has no future: only padding is masked in it. */
-const openFuture: Replace = (mask, keys) => mask.map((_, at) => mask[mask.length - keys + (at % keys)]);
+const openFuture: Replacement["replace"] = (mask, keys) => eachRow(mask, keys, () => mask.subarray(-keys));
 
 function editMask(mask: Float32Array, keys: number, { query, key, allowed }: ChangeOf<"edit_mask">) {
   if (query * keys >= mask.length || key >= keys) return mask; // the decoder has not reached this cell yet
-  return mask.map((open, at) => (at === query * keys + key ? +allowed : open));
+  return mask.with(query * keys + key, +allowed);
 }
 
 /** Positions that are removed or permuted. A source is permuted within its length; the decoder's input grows and earlier
@@ -142,5 +146,8 @@ function moved(rows: Float32Array, width: number, { stack, how, seed }: ChangeOf
   if (how === "removed") return rows.map(() => 0);
   const these = stack === "encoder" ? rows : all;
   const order = permutation(these.length / width, seed);
-  return rows.map((_, at) => these[order[Math.floor(at / width)] * width + (at % width)]);
+  return eachRow(rows, width, (_, at) => {
+    const from = order[at / width] * width;
+    return these.subarray(from, from + width);
+  });
 }

@@ -1,9 +1,10 @@
 // The network of "Attention Is All You Need" in typed arrays: ids in, logits and every intermediate out. Post-norm with
-// ReLU, one sentence at a time. Numbers are stored as float32, as PyTorch's are; sums are float64.
+// ReLU, one sentence at a time.
 //
 // S source, T target, Q queries, K keys, H heads, D model width, d one head's width, F feed-forward width, V vocabulary.
 
 import type { Stack } from "../api/types.ts";
+import { dot, eachRow, joined, linear, normalised, softmax, sum, transposedLinear } from "./arrays.ts";
 import type { Weights } from "./safetensors.ts";
 import type { Tape } from "./tape.ts";
 
@@ -30,7 +31,6 @@ export type Cache = { ids: number[]; self: KeysAndValues[]; cross: KeysAndValues
 export type Encoded = { memory: Float32Array; isOpen: boolean[] };
 
 export const EPS = 1e-5; // of LayerNorm
-export const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 export const startCache = (): Cache => ({ ids: [], self: [], cross: [] });
 
 /** A network, whose passes a probe may watch and change, and a tape may record for their derivatives. */
@@ -73,7 +73,7 @@ export class Network {
    * The decoder's output for its newest inputs, (T, D): one per step with the cache of all earlier steps, or all of them
    * with an empty one. The cache grows by them.
    */
-  decode(newest: number[], { memory, isOpen }: Encoded, cache: Cache) {
+  decode(newest: number[], { memory, isOpen }: Encoded, cache = startCache()) {
     const past = cache.ids.length;
     const ids = [...cache.ids, ...newest];
     cache.ids = ids;
@@ -83,8 +83,8 @@ export class Network {
     for (let layer = 0; layer < this.config.num_decoder_layers; layer++) {
       const name = `decoder.${layer}`;
       const [self, cross] = [`${name}.self_attention`, `${name}.cross_attention`];
-      const { k, v } = this.keysAndValues(self, x);
-      cache.self[layer] = { k: joined(cache.self[layer]?.k, k), v: joined(cache.self[layer]?.v, v) };
+      const [before, { k, v }] = [cache.self[layer], this.keysAndValues(self, x)];
+      cache.self[layer] = before ? { k: joined([before.k, k]), v: joined([before.v, v]) } : { k, v };
       x = this.addAndNorm(name, 1, x, this.attend(self, x, cache.self[layer], causal));
       cache.cross[layer] ??= this.keysAndValues(cross, memory);
       x = this.addAndNorm(name, 2, x, this.attend(cross, x, cache.cross[layer], padding));
@@ -97,7 +97,7 @@ export class Network {
   logits = (x: Float32Array) => this.see("logits", this.linear("output_projection", x), this.config.tgt_vocab_size);
 
   /** The logits of every step of one full pass. */
-  forward = (source: number[], target: number[]) => this.logits(this.decode(target, this.encode(source), startCache()));
+  forward = (source: number[], target: number[]) => this.logits(this.decode(target, this.encode(source)));
 
   private see(name: string, value: Float32Array, columns = this.config.d_model) {
     const seen = this.probe ? this.probe(name, value, columns) : value;
@@ -108,12 +108,10 @@ export class Network {
 
   /** Embedding · √D + position (§3.4, §3.5); the first id stands at position `past`. */
   private embed(stack: Stack, ids: number[], past: number) {
-    const { d_model: width } = this.config;
+    const width = this.config.d_model;
     const table = this.weights[stack === "encoder" ? "src_embedding.weight" : "tgt_embedding.weight"];
-    const scaled = new Float32Array(ids.length * width);
-    ids.forEach((id, row) => {
-      for (let i = 0; i < width; i++) scaled[row * width + i] = table[id * width + i] * Math.sqrt(width);
-    });
+    const scaled = joined(ids.map((id) => table.subarray(id * width, (id + 1) * width)));
+    for (let at = 0; at < scaled.length; at++) scaled[at] *= Math.sqrt(width);
     const embedding = this.see(`${stack}.embedding`, scaled);
     const places = this.weights.positions.subarray(past * width, (past + ids.length) * width);
     return this.see(`${stack}.input`, this.add(embedding, this.see(`${stack}.positions`, places)));
@@ -137,23 +135,20 @@ export class Network {
 
   /** max(0, x W1 + b1) W2 + b2 (§3.3). */
   private feedForward(name: string, x: Float32Array) {
-    const hidden = this.see(
-      `${name}.feed_forward.hidden`,
-      this.relu(this.linear(`${name}.linear1`, x)),
-      this.config.d_ff,
-    );
+    const active = this.relu(this.linear(`${name}.linear1`, x));
+    const hidden = this.see(`${name}.feed_forward.hidden`, active, this.config.d_ff);
     return this.see(`${name}.feed_forward.output`, this.linear(`${name}.linear2`, hidden));
   }
 
   /** LayerNorm(x + Sublayer(x)) (§3.1). */
   private addAndNorm(name: string, n: number, x: Float32Array, change: Float32Array) {
-    const sum = this.see(`${name}.sum${n}`, this.add(this.see(`${name}.residual${n}`, x), change));
-    return this.see(`${name}.norm${n}`, this.layerNorm(`${name}.norm${n}`, sum));
+    const both = this.see(`${name}.sum${n}`, this.add(this.see(`${name}.residual${n}`, x), change));
+    return this.see(`${name}.norm${n}`, this.layerNorm(`${name}.norm${n}`, both));
   }
 
   // ---- operations, each with its derivative ----
 
-  /** x Wᵀ + b of each row of x; W is (outputs, inputs). */
+  /** x Wᵀ + b of each row of x. */
   private linear(name: string, x: Float32Array) {
     const [weight, bias] = [this.weights[`${name}.weight`], this.weights[`${name}.bias`]];
     const y = linear(x, weight, bias);
@@ -162,10 +157,10 @@ export class Network {
   }
 
   private add(x: Float32Array, change: Float32Array) {
-    const sum = new Float32Array(x.length);
-    for (let i = 0; i < x.length; i++) sum[i] = x[i] + change[i];
-    for (const each of [x, change]) this.tape?.pass(sum, each, (gradient) => gradient);
-    return sum;
+    const y = new Float32Array(x.length);
+    for (let i = 0; i < x.length; i++) y[i] = x[i] + change[i];
+    for (const each of [x, change]) this.tape?.pass(y, each, (gradient) => gradient);
+    return y;
   }
 
   private relu(x: Float32Array) {
@@ -178,23 +173,19 @@ export class Network {
   private layerNorm(name: string, x: Float32Array) {
     const [weight, bias] = [this.weights[`${name}.weight`], this.weights[`${name}.bias`]];
     const width = weight.length;
-    const unit = new Float32Array(x.length); // of mean 0 and variance 1
-    const [y, scales] = [new Float32Array(x.length), new Float64Array(x.length / width)];
-    for (let at = 0; at < x.length; at += width) {
-      let [mean, variance] = [0, 0];
-      for (let i = 0; i < width; i++) mean += x[at + i] / width;
-      for (let i = 0; i < width; i++) variance += (x[at + i] - mean) ** 2 / width;
-      scales[at / width] = 1 / Math.sqrt(variance + EPS);
-      for (let i = 0; i < width; i++) {
-        const value = (x[at + i] - mean) * scales[at / width];
-        unit[at + i] = value;
-        y[at + i] = value * weight[i] + bias[i];
-      }
-    }
-    this.tape?.pass(y, x, (gradient) => {
-      const scaled = gradient.map((each, at) => each * weight[at % width]);
-      return withoutMeans(scaled, unit, width, scales);
-    });
+    const { unit, scales } = normalised(x, width, EPS);
+    const y = new Float32Array(x.length);
+    for (let at = 0; at < x.length; at += width)
+      for (let i = 0; i < width; i++) y[at + i] = unit[at + i] * weight[i] + bias[i];
+    // Neither a shift nor a stretch of a row passes a norm.
+    this.tape?.pass(y, x, (gradient) =>
+      eachRow(gradient, width, (row, at) => {
+        const [scaled, its] = [row.map((each, i) => each * weight[i]), unit.subarray(at, at + width)];
+        const shift = sum(scaled) / width;
+        const stretch = dot(scaled, its) / width;
+        return scaled.map((each, i) => (each - shift - stretch * its[i]) * scales[at / width]);
+      }),
+    );
     return y;
   }
 
@@ -209,22 +200,17 @@ export class Network {
 
   /** The softmax of each row over its open cells, of which a fully masked row has none: all its weights are 0. */
   private softmax(scores: Float32Array, mask: Float32Array, keys: number) {
-    const weights = new Float32Array(scores.length);
-    for (let row = 0; row < scores.length; row += keys) {
-      const open = row % mask.length;
-      let [highest, sum] = [-Infinity, 0];
-      for (let c = 0; c < keys; c++) if (mask[open + c]) highest = Math.max(highest, scores[row + c]);
-      for (let c = 0; c < keys; c++) if (mask[open + c]) sum += weights[row + c] = Math.exp(scores[row + c] - highest);
-      if (sum) for (let c = 0; c < keys; c++) weights[row + c] /= sum;
-    }
-    this.tape?.pass(weights, scores, (gradient) => {
-      const found = gradient.map((each, at) => each * weights[at]);
-      for (let row = 0; row < found.length; row += keys) {
-        const sum = found.subarray(row, row + keys).reduce((all, each) => all + each, 0);
-        for (let c = row; c < row + keys; c++) found[c] -= weights[c] * sum;
-      }
-      return found;
-    });
+    const masked = new Float32Array(scores.length);
+    for (let at = 0; at < scores.length; at += mask.length)
+      for (let i = 0; i < mask.length; i++) masked[at + i] = mask[i] ? scores[at + i] : -Infinity;
+    const weights = softmax(masked, keys);
+    this.tape?.pass(weights, scores, (gradient) =>
+      eachRow(gradient, keys, (row, at) => {
+        const its = weights.subarray(at, at + keys);
+        const mean = dot(row, its);
+        return row.map((each, key) => its[key] * (each - mean));
+      }),
+    );
     return weights;
   }
 
@@ -276,91 +262,6 @@ export class Network {
   }
 }
 
-/** x Wᵀ + b; four outputs at a time, which share what is read of x. */
-export function linear(x: Float32Array, weight: Float32Array, bias: Float32Array) {
-  const outputs = bias.length;
-  const inputs = weight.length / outputs;
-  const y = new Float32Array((x.length / inputs) * outputs);
-  for (let o = 0; o < outputs; o += 4) {
-    const [o1, o2, o3] = [1, 2, 3].map((more) => Math.min(o + more, outputs - 1)); // the last one perhaps again
-    for (let at = 0, to = 0; at < x.length; at += inputs, to += outputs) {
-      let [s0, s1, s2, s3] = [bias[o], bias[o1], bias[o2], bias[o3]];
-      for (let i = 0, w0 = o * inputs, w1 = o1 * inputs, w2 = o2 * inputs, w3 = o3 * inputs; i < inputs; i++) {
-        const each = x[at + i];
-        s0 += weight[w0 + i] * each;
-        s1 += weight[w1 + i] * each;
-        s2 += weight[w2 + i] * each;
-        s3 += weight[w3 + i] * each;
-      }
-      y[to + o] = s0;
-      y[to + o1] = s1;
-      y[to + o2] = s2;
-      y[to + o3] = s3;
-    }
-  }
-  return y;
-}
-
-/** x W */
-function transposedLinear(x: Float32Array, weight: Float32Array, outputs: number) {
-  const inputs = weight.length / outputs;
-  const y = new Float32Array((x.length / outputs) * inputs);
-  for (let at = 0; at < x.length; at++) {
-    const [value, to, from] = [x[at], Math.floor(at / outputs) * inputs, (at % outputs) * inputs];
-    if (value) for (let i = 0; i < inputs; i++) y[to + i] += value * weight[from + i];
-  }
-  return y;
-}
-
-/** What is left of each row's gradient by a norm, which neither a shift nor a stretch of the row passes. */
-function withoutMeans(gradient: Float32Array, unit: Float32Array, width: number, scales: Float64Array) {
-  for (let at = 0; at < gradient.length; at += width) {
-    let [shift, stretch] = [0, 0];
-    for (let i = at; i < at + width; i++) {
-      shift += gradient[i] / width;
-      stretch += (gradient[i] * unit[i]) / width;
-    }
-    for (let i = at; i < at + width; i++) gradient[i] = (gradient[i] - shift - stretch * unit[i]) * scales[at / width];
-  }
-  return gradient;
-}
-
 /** 1 where a query may attend to a key, (Q, K). */
-function maskOf(queries: number, keys: number, isOpen: (query: number, key: number) => boolean) {
-  const mask = new Float32Array(queries * keys);
-  for (let at = 0; at < mask.length; at++) mask[at] = +isOpen(Math.floor(at / keys), at % keys);
-  return mask;
-}
-
-/** Two series of rows, one after the other. */
-function joined(before: Float32Array | undefined, newest: Float32Array) {
-  if (!before) return newest;
-  const both = new Float32Array(before.length + newest.length);
-  both.set(before);
-  both.set(newest, before.length);
-  return both;
-}
-
-/** The logarithm of the softmax of a row. */
-export function logSoftmax(logits: Float32Array) {
-  let [highest, sum] = [-Infinity, 0];
-  for (let i = 0; i < logits.length; i++) highest = Math.max(highest, logits[i]);
-  for (let i = 0; i < logits.length; i++) sum += Math.exp(logits[i] - highest);
-  const log = highest + Math.log(sum);
-  return Float64Array.from(logits, (logit) => logit - log);
-}
-
-export const softmax = (logits: Float32Array) => Float32Array.from(logSoftmax(logits).map(Math.exp));
-
-/** The sinusoidal positions (§3.5), (length, width): sines and cosines in turn, or in halves as Marian has them. */
-export function sinusoidalPositions(length: number, width: number, halves = false) {
-  const sines = Math.ceil(width / 2);
-  const encoding = new Float32Array(length * width);
-  for (let at = 0; at < length; at++)
-    for (let i = 0; i < width; i++) {
-      const angle = at * Math.exp((i - (i % 2)) * (-Math.log(10000) / width));
-      const place = halves ? (i % 2) * sines + (i >> 1) : i;
-      encoding[at * width + place] = i % 2 ? Math.cos(angle) : Math.sin(angle);
-    }
-  return encoding;
-}
+const maskOf = (queries: number, keys: number, isOpen: (query: number, key: number) => boolean) =>
+  new Float32Array(queries * keys).map((_, at) => +isOpen(Math.floor(at / keys), at % keys));

@@ -15,3 +15,9 @@ export class Refusal extends Error {
 export const changesRefusal = () => new Refusal("error.changes");
 /** A request that the page does not make. */
 export const requestRefusal = () => new Refusal("error.request");
+
+/** What is at a place of a request; a refusal where there is nothing. */
+export function there<T>(found: T | undefined): T {
+  if (found === undefined) throw requestRefusal();
+  return found;
+}

@@ -2,18 +2,15 @@
 //
 // S source, T target, H heads, Q queries, K keys.
 
-import type { GoldAlignment } from "#schema";
+import type { EngineData, KnownPair } from "#schema";
 import type { Change, Kind } from "../api/types.ts";
-import type { EngineData } from "./data.ts";
+import { parts, sinusoidalPositions } from "./arrays.ts";
 import { cachedDecoder, decode, fullPassDecoder, type Step } from "./decoding.ts";
-import { changesProbe, LOCATIONS, parseChanges, probeName } from "./interventions.ts";
-import { Network, type Probe, range, sinusoidalPositions } from "./network.ts";
-import { changesRefusal, Refusal, requestRefusal } from "./refusal.ts";
+import { changesProbe, layersOf, ofKinds, parseChanges, probeName } from "./interventions.ts";
+import { type Config, Network, type Probe } from "./network.ts";
+import { changesRefusal, Refusal, requestRefusal, there } from "./refusal.ts";
 import { readSafetensors } from "./safetensors.ts";
 import { END, PAD, START, Vocabulary } from "./vocabulary.ts";
-
-/** A pair of the corpus with its gold alignment. */
-export type Pair = { spelling: string; target: string; gold: GoldAlignment; heldOut: number };
 
 /** One run: its tokens, its decoding steps and every attention map, (H, Q, K) of each layer. */
 export type Translation = {
@@ -29,33 +26,30 @@ export type Translation = {
   masks: Record<Kind, Float32Array>; // (Q, K)
 };
 
+/** Whether the decoder's mask was opened, so that in a full pass a step reads inputs that came later. */
+export const looksAhead = ({ masks, input }: Translation) =>
+  masks.decoder.some((open, at) => open && at % input.length > Math.floor(at / input.length));
+
 type Options = { changes?: Change[]; forced?: string[]; choose?: (distribution: Float32Array) => number };
 
 const MAX_RUNS = 64;
 export const SLACK = 5; // tokens that a run without a head may output beyond the original
-const numbersOf = (links: string) =>
-  links.split(",").map((word) => [...word].map((digit) => Number.parseInt(digit, 36)));
 
 export class Translator {
   readonly data: EngineData;
   readonly network: Network;
   readonly source: Vocabulary;
   readonly target: Vocabulary;
-  readonly pairs: Map<string, Pair>; // by the tokens of the source
+  readonly pairs: Map<string, KnownPair>; // by the tokens of the source
   private readonly runs = new Map<string, Translation>();
 
   constructor(data: EngineData, weights: ArrayBuffer) {
     this.data = data;
     const positions = sinusoidalPositions(Math.max(data.source_length, data.output_limit) + SLACK, data.config.d_model);
-    this.network = new Network(data.config, { ...readSafetensors(weights), positions });
+    this.network = new Network(data.config as Config, { ...readSafetensors(weights), positions });
     this.source = new Vocabulary(data.vocabularies.source);
     this.target = new Vocabulary(data.vocabularies.target);
-    this.pairs = new Map(
-      data.pairs.map(([spelling, target, sure, possible, heldOut]) => {
-        const gold = { sure: numbersOf(sure), possible: numbersOf(possible) };
-        return [this.source.split(spelling).join(" "), { spelling, target, gold, heldOut }];
-      }),
-    );
+    this.pairs = new Map(data.pairs.map((pair) => [this.source.split(pair.spelling).join(" "), pair]));
   }
 
   get ends() {
@@ -124,22 +118,18 @@ export class Translator {
     return this.pairs.get(ids.map((id) => this.source.tokens[id]).join(" "));
   }
 
-  sourceTokens = ({ source }: Translation) => source.map((id) => this.source.tokens[id]);
   targetTokens = (ids: number[]) => ids.map((id) => this.target.tokens[id]);
 
   /** Maps and masks: of the last pass, which had every row, or of passes of which each had the next one. */
   private recorded({ passes }: Recorder, isCached: boolean): Pick<Translation, "maps" | "masks"> {
-    const { n_heads } = this.network.config;
     const value = (kind: Kind, layer: number, part: string, blocks: number) => {
-      const found = passes.get(probeName(kind, layer, part)) as Float32Array[];
-      return isCached && kind !== "encoder" ? joinRows(found, blocks) : (found.at(-1) as Float32Array);
+      const found = there(passes.get(probeName(kind, layer, part)));
+      return isCached && kind !== "encoder" ? joinRows(found, blocks) : found[found.length - 1];
     };
-    const maps = (kind: Kind) =>
-      range(this.network.layers(LOCATIONS[kind].stack)).map((layer) => value(kind, layer, "weights", n_heads));
-    const mask = (kind: Kind) => value(kind, 0, "mask", 1);
+    const { n_heads } = this.network.config;
     return {
-      maps: { encoder: maps("encoder"), decoder: maps("decoder"), cross: maps("cross") },
-      masks: { encoder: mask("encoder"), decoder: mask("decoder"), cross: mask("cross") },
+      maps: ofKinds((kind) => layersOf(this.network, kind).map((layer) => value(kind, layer, "weights", n_heads))),
+      masks: ofKinds((kind) => value(kind, 0, "mask", 1)),
     };
   }
 
@@ -202,9 +192,7 @@ function joinRows(passes: Float32Array[], blocks: number) {
   const width = passes[passes.length - 1].length / blocks;
   const joined = new Float32Array(blocks * passes.length * width);
   passes.forEach((rows, pass) => {
-    const length = rows.length / blocks;
-    for (const block of range(blocks))
-      joined.set(rows.subarray(block * length, (block + 1) * length), (block * passes.length + pass) * width);
+    for (const [block, row] of parts(rows, blocks).entries()) joined.set(row, (block * passes.length + pass) * width);
   });
   return joined;
 }

@@ -2,7 +2,7 @@
 
 import { decodeBytes } from "../api/bytes.ts";
 import { schema } from "../api/schema.ts";
-import type { DrawnRun, Kind, Run, State } from "../api/types.ts";
+import type { AttentionMaps, DrawnRun, Kind, Run, State } from "../api/types.ts";
 import { LESSON_STOPS, stopOrder, withStop } from "./lesson-plan.ts";
 import { byWords, SIDES, tokenIndex, tokenRun } from "./words.ts";
 
@@ -133,6 +133,19 @@ export function attentionRow(kind: Kind, layer: number, head: number | null, que
   return keys.map((_, key) => starts.reduce((sum, start) => sum + values[start + key], 0) / asked.length);
 }
 
+/** The mean entropy (nats) and the mean attention distance (positions) of every head's rows. */
+export const headShapes = ({ layers, heads, queries, keys, values }: AttentionMaps) =>
+  Array.from({ length: layers * heads }, (_, map) => {
+    const size = queries.length * keys.length;
+    let [entropy, distance] = [0, 0];
+    for (let i = 0; i < size; i++) {
+      const weight = values[map * size + i];
+      if (weight > 0) entropy -= (weight * Math.log(weight)) / queries.length;
+      distance += (weight * Math.abs(Math.floor(i / keys.length) - (i % keys.length))) / queries.length;
+    }
+    return { layer: Math.floor(map / heads), head: map % heads, entropy, distance };
+  });
+
 export const decodeFloats = (base64: string) => new Float32Array(decodeBytes(base64).buffer);
 
 const TICKS = 200_000; // of a weight of 1, as in transformer/web/api/payload.py
@@ -163,11 +176,32 @@ const MIN_ALIGNED_WORDS = 5; // over this many words at least: of many heads, on
 export const hasEnoughGold = (run: DrawnRun) =>
   (run.reference?.gold?.sure.filter((keys) => keys.length).length ?? 0) >= MIN_ALIGNED_WORDS;
 
+/** The alignment error rate of every cross-attention head, [layer][head] (Och and Ney 2003): each aligned word predicts the
+ * source word with the head's highest weight. Null where a run has no gold links. */
+export function errorRates(run: DrawnRun) {
+  const gold = run.reference?.gold;
+  if (!gold) return null;
+  const { layers, heads } = run.attention.cross;
+  const links = gold.sure.flat().length;
+  const rate = (layer: number, head: number) => {
+    let [predicted, right] = [0, 0];
+    gold.sure.forEach((sure, t) => {
+      const row = attentionRow("cross", layer, head, t, run);
+      const key = argmax(row);
+      if (!row[key] || !(sure.length || gold.possible[t].length)) return; // a fully masked row predicts none
+      predicted++;
+      right += sure.includes(key) ? 2 : Number(gold.possible[t].includes(key));
+    });
+    return predicted + links ? 1 - right / (predicted + links) : 0;
+  };
+  return Array.from({ length: layers }, (_, layer) => Array.from({ length: heads }, (_, head) => rate(layer, head)));
+}
+
 /** The head that aligns best, if one does, else the one with the highest weight; at the first step. */
 function openingPlace(run: Run) {
   const { heads, queries, keys, values } = run.attention.cross;
   const size = queries.length * keys.length;
-  const rates = (hasEnoughGold(run) && run.reference?.error_rates?.flat()) || [];
+  const rates = (hasEnoughGold(run) && errorRates(run)?.flat()) || [];
   const best = rates.lastIndexOf(Math.min(...rates)); // of several the one in the highest layer, which is read last
   const head = rates[best] <= MAX_ALIGNED_ERROR ? best : Math.floor(argmax(values) / size);
   return { step: 0, head: head % heads, layer: Math.floor(head / heads) };

@@ -56,7 +56,6 @@ function madeOf(run: Run, baseline: Run | null) {
     output: words.output.names,
     steps: stepsOfWords(run.steps, words.output),
     attention,
-    heads: headTable(attention),
     ...(run.comparison && baseline?.words
       ? { comparison: comparisonOfWords(run.comparison, baseline.words.output) }
       : {}),
@@ -108,21 +107,4 @@ function mapsOfWords(run: Run, kind: Kind, [from, to]: [Side, Side]): AttentionM
     for (const [key, isOpen] of row.entries()) if (isOpen) open[queries.of[query]][keys.of[key]] = true;
   const most = run.attention[kind].most && { most: largest(merged) }; // a sum over pieces may be larger
   return { layers, heads, queries: queries.names, keys: keys.names, allowed: open, values: merged, ...most };
-}
-
-/** Mean entropy and mean distance of each head, as the server has them of tokens. */
-function headTable(attention: Run["attention"]) {
-  const data = Object.entries(attention).flatMap(([kind, { layers, heads, queries, keys, values }]) =>
-    Array.from({ length: layers * heads }, (_, map) => {
-      const size = queries.length * keys.length;
-      let [entropy, distance] = [0, 0];
-      for (let i = 0; i < size; i++) {
-        const weight = values[map * size + i];
-        if (weight > 0) entropy -= weight * Math.log(weight);
-        distance += weight * Math.abs(Math.floor(i / keys.length) - (i % keys.length));
-      }
-      return [kind, Math.floor(map / heads), map % heads, entropy / queries.length, distance / queries.length];
-    }),
-  );
-  return { columns: ["kind", "layer", "head", "entropy", "distance"], data };
 }

@@ -47,7 +47,6 @@ OF_RUNS: dict[Function, Answer] = {  # with changes
     sublayers.value_output: {**CHANGED, **SUBLAYER, "head": 1, "key": 3},
     sublayers.value_norms: CHANGED,
     sublayers.stack: CHANGED,
-    sublayers.shapes: CHANGED,
     checks.checks: CHANGED,
     why.why: {**CHANGED, "step": 1},
     why.lens: CHANGED,
@@ -74,8 +73,10 @@ OF_MODELS: dict[Function, Answer] = {
     sublayers.parameters: {**MODEL, **SUBLAYER, "part": "q_proj", "row": 0},
     downloads.provenance: MODEL,
     why.scored: MODEL,
+    sublayers.shapes: MODEL,
     what_if.vocabulary: MODEL,
     refusals.alternatives: {**MODEL, "sentence": "wasser"},
+    refusals.similar_pairs: {**MODEL, "sentence": "wasser"},
     models.share_model: MODEL,
     models.shared_model: MODEL,
 }

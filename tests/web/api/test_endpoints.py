@@ -78,7 +78,7 @@ def test_changes_reach_every_view_of_a_run(function: Function) -> None:
         {"do": "positions", "stack": "encoder", "how": "removed"},
     ]
     baseline, modified = (ask(function, {**OF_RUNS[function], "changes": changes}) for changes in ([], cola))
-    assert (modified == baseline) == (function.__name__ == "shapes")
+    assert modified != baseline
 
 
 @given(json_values)

@@ -124,9 +124,9 @@ def test_heads_are_ablated_where_the_output_is_as_long_as_the_decoder_reads(stor
 
 
 def test_mistakes_of_decoding_are_shown_in_it_or_where_they_can_be_seen(key: str) -> None:
-    for name, elsewhere in (("softmax_dim", False), ("no_eval", True)):
+    for name, model in (("softmax_dim", "Mein Modell"), ("no_eval", "classroom")):
         sent = ask(mistakes.mistake, {"checkpoint": key, "sentence": SENTENCE, "name": name})
-        assert (sent["elsewhere"], sent["sentence"] == SENTENCE) == (elsewhere, not elsewhere)
+        assert (sent["model"], sent["sentence"] == SENTENCE) == (model, model != "classroom")
 
 
 # What is kept

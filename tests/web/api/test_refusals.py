@@ -1,6 +1,6 @@
-"""A refusal names what can read the sentence, the nearest sentence that can be read, and pairs to learn beside it."""
+"""A refusal names what can read the sentence and the nearest sentence that can be read; pairs are learned beside it."""
 
-from transformer.web.api.refusals import SUGGESTED_PAIRS, alternatives
+from transformer.web.api.refusals import SUGGESTED_PAIRS, alternatives, similar_pairs
 
 from .endpoints import BEER, ask
 
@@ -9,10 +9,15 @@ def test_a_refused_sentence_leads_on() -> None:
     found = ask(alternatives, {"checkpoint": "toy", "sentence": "Ich trinke ein Cola"})
     assert found["nearest"] == "Ich möchte ein Cola"
     assert found["readers"] == ["classroom"]
-    assert found["pairs"][0] == ["Ich möchte ein Cola", "I want a coke."]
     found = ask(alternatives, {"checkpoint": "classroom", "sentence": "xyzzy", "own": ["own-gone"]})
     assert (found["nearest"], found["readers"]) == (None, [])
-    assert len(found["pairs"]) == SUGGESTED_PAIRS
     assert ask(alternatives, {"checkpoint": "toy", "sentence": f"{BEER} xyzzy"})["readers"] == []
-    found = ask(alternatives, {"checkpoint": "classroom", "sentence": "Nein, was möchte Cousine Lisa?"})
+
+
+def test_pairs_to_learn_are_like_the_sentence() -> None:
+    found = ask(similar_pairs, {"checkpoint": "toy", "sentence": "Ich trinke ein Cola"})
+    assert found["pairs"][0] == ["Ich möchte ein Cola", "I want a coke."]
+    found = ask(similar_pairs, {"checkpoint": "classroom", "sentence": "Nein, was möchte Cousine Lisa?"})
     assert found["pairs"][0][1] == "No, what would Lisa like?"
+    for checkpoint in ("toy", "classroom"):
+        assert len(ask(similar_pairs, {"checkpoint": checkpoint, "sentence": "xyzzy"})["pairs"]) == SUGGESTED_PAIRS

@@ -43,7 +43,7 @@ PARAMETERS = (
 LENGTH = 50  # of the encoding that Positions opens with
 SMALL = 10_000_000  # parameters: up to this, every step is explained
 MAX_ARRAYS = 2_030_000  # bytes, compressed: the file then has 3 MB at most
-ARRAYS = {"data", "weights", "similarity", "values", "embedding", "positions", "input"}  # fields with base64
+ARRAYS = {"data", "weights", "values", "embedding", "positions", "input"}  # fields with base64
 MIN_ARRAY = 32  # characters
 ELSEWHERE = ("class.", "lesson.", "mistakes.", "train.")  # texts whose keys modules make that a file shares with those
 
@@ -230,7 +230,8 @@ def _answer(bundle: _Bundle, run: Translation, shown: Any, place: Mapping[str, s
     asked = {"sentence": run.sentence, "changes": shown["changes"]}
     facts = shown["model"]
     add = bundle.add
-    for function in (checks.checks, sublayers.shapes, sublayers.value_norms, why.lens):
+    add(sublayers.shapes)
+    for function in (checks.checks, sublayers.value_norms, why.lens):
         add(function, **asked)
     add(positions.positional_encoding, length=LENGTH, d_model=facts["d_model"], sinusoid=facts["sinusoid"])
     for stack in ("encoder", "decoder"):

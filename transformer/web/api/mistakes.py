@@ -31,10 +31,9 @@ class MistakeCode(TypedDict):
 
 
 class DecodingSymptom(mistake_training.Symptom):
-    """A mistake of decoding, and the model that shows it: `elsewhere` if that is not the requested one."""
+    """A mistake of decoding, and the model that shows it, which may not be the requested one."""
 
     model: str
-    elsewhere: bool
 
 
 def opening() -> list[MistakeCode]:
@@ -60,7 +59,7 @@ def recorded(request: TrainingMistakeRequest) -> Recording:
 def mistake(request: MistakeRequest) -> DecodingSymptom:
     """A mistake of decoding in a run, or, if this run hardly shows it, in another model's run that does."""
     symptom, checkpoint = _shown(request)
-    return {"model": title(checkpoint), "elsewhere": checkpoint != request.checkpoint, **for_page(symptom)}
+    return {"model": title(checkpoint), **for_page(symptom)}
 
 
 def _shown(request: MistakeRequest) -> tuple[Symptom, str]:

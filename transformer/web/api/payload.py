@@ -17,7 +17,6 @@ from ...inference.translator import KINDS, Candidate, Translation, TranslationSt
 from ...inference.words import names_of
 from ...network.config import Activation, Sinusoid
 from ...storage.checkpoint import Checkpoint
-from ...training.evaluation import sentence_alignment
 
 MAX_CANDIDATES = 10
 MAX_SILENT = 10
@@ -41,7 +40,6 @@ class Reference(TypedDict):
     aligned: bool
     held_out: str
     gold: GoldAlignment | None
-    error_rates: list[list[float]] | None  # [layer][head] of cross-attention
 
 
 class NetworkFacts(TypedDict):
@@ -65,13 +63,6 @@ class NetworkFacts(TypedDict):
     silent: list[str]  # tokens that are never output
     source_words: int
     target_words: int
-
-
-class HeadTable(TypedDict):
-    """A row for each head, with the names of the columns."""
-
-    columns: list[str]
-    data: list[list[Any]]
 
 
 class ComparedStep(TypedDict):
@@ -119,7 +110,6 @@ class Run(TypedDict):
     ids: dict[Literal["source", "decoder_input"], list[int]]
     model: NetworkFacts
     attention: dict[Kind, PageMaps]
-    heads: HeadTable
     reference: Reference | None
     words: NotRequired[RunWords]
     comparison: NotRequired[list[ComparedStep]]
@@ -171,7 +161,6 @@ def for_page(run: Translation, reference: AlignedPair | None, checkpoint: Checkp
             "target_words": len(target),
         },
         "attention": page_maps(run.attention),
-        "heads": _heads(run),
         "reference": _reference(run, reference) if reference else None,
     }
     if run.in_pieces:
@@ -195,17 +184,15 @@ def _silent(checkpoint: Checkpoint) -> list[str]:
 
 
 def _reference(run: Translation, reference: AlignedPair) -> Reference:
-    """Gold links and scores belong to the reference's words: a run with other words has none."""
+    """Gold links belong to the reference's words: a run with other words has none."""
     same = run.text == reference.target
     aligned = bool(reference.gold.aligned_words())  # nobody has aligned a visitor's own pairs
-    linked = same and aligned
     return {
         "text": reference.target,
         "same": same,
         "aligned": aligned,
         "held_out": reference.held_out,
-        "gold": reference.gold if linked else None,
-        "error_rates": sentence_alignment(run, reference.gold).heads if linked else None,
+        "gold": reference.gold if same and aligned else None,
     }
 
 
@@ -264,11 +251,6 @@ def _words(run: Translation) -> RunWords:
         "output": output,
         "typed": source["names"],
     }
-
-
-def _heads(run: Translation) -> HeadTable:
-    rows = [each | {name: round(each[name], 4) for name in ("entropy", "distance")} for each in run.attention.heads()]
-    return {"columns": list(rows[0]), "data": [list(row.values()) for row in rows]}
 
 
 def array(values: np.ndarray) -> FloatArray:

@@ -7,7 +7,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from ...data import CORPORA, AlignedPair, nearest_pairs
 from ...data.classroom import lexicon
 from ...inference.translator import CheckpointError, available_checkpoints
-from ..schema import RefusedRequest
+from ..schema import RefusedRequest, RunRequest
 from ..sessions.models import corpus_of, held_out, translator
 
 SUGGESTED_PAIRS = 8  # beside the sentence, for a model that is to learn it
@@ -20,11 +20,15 @@ CAPITALISED = {  # of the classroom's English words, which are all in lower case
 
 
 class Alternatives(TypedDict):
-    """`readers`: other checkpoints that know every word; `nearest`: a whole sentence that this one can translate;
-    `pairs`: sentences and their translations to learn beside this one, as people write them."""
+    """`readers`: other checkpoints that know every word; `nearest`: a whole sentence that this one can translate."""
 
     readers: list[str]
     nearest: str | None
+
+
+class SimilarPairs(TypedDict):
+    """Sentences and their translations to learn beside a sentence, as people write them."""
+
     pairs: list[tuple[str, str]]
 
 
@@ -33,13 +37,20 @@ def alternatives(request: RefusedRequest) -> Alternatives:
     translator(request.checkpoint)  # raises where there is none
     sentence, known = request.sentence, corpus_of(request.checkpoint)
     others = [name for name in (*available_checkpoints(), *dict.fromkeys(request.own)) if name != request.checkpoint]
-    nearest = nearest_pairs(sentence, known, SUGGESTED_PAIRS) if known else []
-    pairs = nearest or nearest_pairs(sentence, CORPORA["classroom"], SUGGESTED_PAIRS) or held_out("classroom")
+    nearest = nearest_pairs(sentence, known, 1) if known else []
     return {
         "readers": [name for name in others if reads(name, sentence)],
         "nearest": nearest[0].spelling if nearest else None,
-        "pairs": [_spelled(pair) for pair in pairs[:SUGGESTED_PAIRS]],
     }
+
+
+def similar_pairs(request: RunRequest) -> SimilarPairs:
+    """Pairs to learn beside a sentence that a checkpoint has refused."""
+    translator(request.checkpoint)  # raises where there is none
+    corpora = [each for each in (corpus_of(request.checkpoint), CORPORA["classroom"]) if each]
+    found = (nearest_pairs(request.sentence, corpus, SUGGESTED_PAIRS) for corpus in corpora)
+    pairs = next(filter(None, found), None) or held_out("classroom")[:SUGGESTED_PAIRS]
+    return {"pairs": [_spelled(pair) for pair in pairs]}
 
 
 def reads(checkpoint: str, sentence: str) -> bool:

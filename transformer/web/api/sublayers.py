@@ -12,7 +12,7 @@ from ...inference.attention_maps import KINDS, Kind
 from ...inference.interventions import Stack
 from ...network.config import TransformerConfig
 from ...network.shapes import shapes as shapes_of
-from ..schema import ChangedRunRequest, ParametersRequest, SublayerRequest, ValueRequest
+from ..schema import ChangedRunRequest, CheckpointRequest, ParametersRequest, SublayerRequest, ValueRequest
 from ..sessions.models import cached_per_checkpoint, translator
 from .payload import FloatArray, array, floats
 from .runs import run_of
@@ -39,20 +39,26 @@ class ParameterRow(TypedDict):
     bias: float | None
 
 
+Size = int | Literal["source", "target"]  # or a run's number of these tokens
+LENGTHS: dict[int, Literal["source", "target"]] = {
+    1_000_003: "source",
+    1_000_033: "target",
+}  # no other size equals them
+
+
 class ShapeRow(TypedDict):
     """The shape of a tensor here, and in a network of the paper's size."""
 
     stage: str
     layers: int
-    here: tuple[int, ...]
-    paper: tuple[int, ...]
+    here: list[Size]
+    paper: list[Size]
 
 
 class Shapes(TypedDict):
-    """The shape of every tensor, and the network's size as the paper calls it."""
+    """The shape of every tensor."""
 
     rows: list[ShapeRow]
-    facts: dict[Literal["d_model", "n_heads", "d_ff", "layers"], int]
 
 
 @cached_per_checkpoint(16)
@@ -100,20 +106,18 @@ def parameters(request: ParametersRequest) -> ParameterRow:
     return {"weights": floats(weights), "bias": bias}
 
 
-def shapes(request: ChangedRunRequest) -> Shapes:
-    """The shape of every tensor here, and in a network of the paper's size."""
-    config, translation = translator(request.checkpoint).checkpoint.model.config, run_of(request)
+def shapes(request: CheckpointRequest) -> Shapes:
+    """The shape of every tensor of any run, and in a network of the paper's size."""
+    config = translator(request.checkpoint).checkpoint.model.config
     papers = TransformerConfig(config.src_vocab_size, config.tgt_vocab_size)
-    lengths = len(translation.source), len(translation.decoder_input)
+
+    def named(shape: tuple[int, ...]) -> list[Size]:
+        return [LENGTHS.get(size, size) for size in shape]
+
+    both = zip(shapes_of(config, *LENGTHS), shapes_of(papers, *LENGTHS), strict=True)
     return {
         "rows": [
-            {"stage": here.stage, "layers": here.layers, "here": here.shape, "paper": paper.shape}
-            for here, paper in zip(shapes_of(config, *lengths), shapes_of(papers, *lengths), strict=True)
-        ],
-        "facts": {
-            "d_model": config.d_model,
-            "n_heads": config.n_heads,
-            "d_ff": config.d_ff,
-            "layers": config.num_encoder_layers,
-        },
+            {"stage": here.stage, "layers": here.layers, "here": named(here.shape), "paper": named(paper.shape)}
+            for here, paper in both
+        ]
     }

@@ -32,6 +32,7 @@ QUESTIONS: dict[str, Question] = {
         translate.translate,
         translate.surprise,
         refusals.alternatives,
+        refusals.similar_pairs,
         candidates.candidates,
         checks.checks,
         why.why,

@@ -1,12 +1,12 @@
 // A run as the page draws it: transformer/web/api/payload.py.
 
-import type { Candidate, FloatArray, HeadTable, PageMaps, Reference, Run, Step as ShownStep } from "#schema";
+import type { Candidate, FloatArray, KnownPair, PageMaps, Reference, Run, Step as ShownStep } from "#schema";
 import { encodeBytes } from "../../api/bytes.ts";
 import type { Kind } from "../../api/types.ts";
-import { ranked, type Step } from "../decoding.ts";
-import { KINDS } from "../interventions.ts";
-import { range } from "../network.ts";
-import type { Pair, Translation, Translator } from "../translator.ts";
+import { joined, parts, range, ranked } from "../arrays.ts";
+import type { Step } from "../decoding.ts";
+import { ofKinds } from "../interventions.ts";
+import type { Translation, Translator } from "../translator.ts";
 import { END } from "../vocabulary.ts";
 
 const MAX_CANDIDATES = 10;
@@ -16,25 +16,15 @@ export const floats = ({ buffer, byteOffset, byteLength }: Float32Array) =>
 
 export const array = (values: Float32Array, ...shape: number[]): FloatArray => ({ shape, data: floats(values) });
 
-/** Several arrays as one. */
-export function stacked(arrays: Float32Array[]) {
-  const all = new Float32Array(arrays.reduce((length, each) => length + each.length, 0));
-  let at = 0;
-  for (const each of arrays) {
-    all.set(each, at);
-    at += each.length;
-  }
-  return all;
-}
-
 /** The queries and the keys of a kind of attention. */
 export function axes(translator: Translator, run: Translation, kind: Kind) {
-  const [source, input] = [translator.sourceTokens(run), translator.targetTokens(run.input)];
+  const source = run.source.map((id) => translator.source.tokens[id]);
+  const input = translator.targetTokens(run.input);
   return { queries: kind === "encoder" ? source : input, keys: kind === "decoder" ? input : source };
 }
 
-export const allowed = (mask: Float32Array, keys: number) =>
-  range(mask.length / keys).map((query) => Array.from(mask.subarray(query * keys, (query + 1) * keys), Boolean));
+export const allowed = (mask: Float32Array, queries: number) =>
+  parts(mask, queries).map((row) => Array.from(row, Boolean));
 
 export function pageRun(translator: Translator, run: Translation, baseline?: Translation): Run {
   const { data, source, target } = translator;
@@ -53,8 +43,7 @@ export function pageRun(translator: Translator, run: Translation, baseline?: Tra
     steps: run.steps.map((step) => shownStep(translator, step)),
     ids: { source: run.source, decoder_input: run.input },
     model: data.facts,
-    attention: Object.fromEntries(KINDS.map((kind) => [kind, pageMaps(translator, run, kind)])) as Run["attention"],
-    heads: headTable(translator, run),
+    attention: ofKinds((kind) => pageMaps(translator, run, kind)),
     reference: reference ? shownReference(translator, run, reference) : null,
     ...(baseline && { comparison: comparison(baseline, run) }),
   };
@@ -75,69 +64,17 @@ function pageMaps(translator: Translator, run: Translation, kind: Kind): PageMap
     heads: translator.network.config.n_heads,
     queries,
     keys,
-    allowed: allowed(run.masks[kind], keys.length),
-    weights: floats(stacked(run.maps[kind])),
+    allowed: allowed(run.masks[kind], queries.length),
+    weights: floats(joined(run.maps[kind])),
   };
 }
 
-/** The mean entropy (nats) and the mean attention distance (positions) of every head. */
-function headTable(translator: Translator, run: Translation): HeadTable {
-  const heads = translator.network.config.n_heads;
-  const rounded = (value: number) => Math.round(value * 1e4) / 1e4;
-  const data = KINDS.flatMap((kind) => {
-    const keys = axes(translator, run, kind).keys.length;
-    return run.maps[kind].flatMap((weights, layer) =>
-      range(heads).map((head) => {
-        const size = weights.length / heads;
-        const map = weights.subarray(head * size, (head + 1) * size);
-        return [kind, layer, head, rounded(entropy(map, keys)), rounded(distance(map, keys))];
-      }),
-    );
-  });
-  return { columns: ["kind", "layer", "head", "entropy", "distance"], data };
-}
-
-/** Of a map's rows, the mean entropy in nats. */
-export const entropy = (map: Float32Array, keys: number) =>
-  -map.reduce((sum, weight) => sum + (weight > 0 ? weight * Math.log(weight) : 0), 0) / (map.length / keys);
-
-const distance = (map: Float32Array, keys: number) =>
-  map.reduce((sum, weight, at) => sum + weight * Math.abs(Math.floor(at / keys) - (at % keys)), 0) /
-  (map.length / keys);
-
-/** Gold links and scores belong to the reference's words: a run with other words has none. */
-function shownReference(translator: Translator, run: Translation, { target, gold, heldOut }: Pair): Reference {
+/** Gold links belong to the reference's words: a run with other words has none. */
+function shownReference(translator: Translator, run: Translation, pair: KnownPair): Reference {
+  const { target, gold, held_out } = pair;
   const same = translator.target.decode(run.output) === target;
   const aligned = gold.sure.concat(gold.possible).some((links) => links.length);
-  const linked = same && aligned;
-  return {
-    text: target,
-    same,
-    aligned,
-    held_out: translator.data.held_out[heldOut] ?? "",
-    gold: linked ? gold : null,
-    error_rates: linked ? run.maps.cross.map((map) => errorRates(translator, map, run.source.length, gold)) : null,
-  };
-}
-
-/** The alignment error rate of each head of a layer (Och and Ney 2003): every aligned word predicts the source word with
- * the head's highest weight. */
-function errorRates(translator: Translator, map: Float32Array, keys: number, { sure, possible }: Pair["gold"]) {
-  const heads = translator.network.config.n_heads;
-  return range(heads).map((head) => {
-    let [predicted, links, right] = [0, 0, 0];
-    sure.forEach((sureLinks, t) => {
-      if (!sureLinks.length && !possible[t].length) return;
-      links += sureLinks.length;
-      const from = ((head * map.length) / heads / keys + t) * keys;
-      const row = map.subarray(from, from + keys);
-      const highest = row.indexOf(Math.max(...row));
-      if (!row[highest]) return; // a fully masked row predicts none
-      predicted++;
-      right += sureLinks.includes(highest) ? 2 : +possible[t].includes(highest);
-    });
-    return predicted + links ? 1 - right / (predicted + links) : 0;
-  });
+  return { text: target, same, aligned, held_out, gold: same && aligned ? gold : null };
 }
 
 /** What is left of each step's probability in the modified run. */

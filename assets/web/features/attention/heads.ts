@@ -10,7 +10,16 @@ import { scoreGrid } from "../../charts/head-grids.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { LESSON_STOPS } from "../../state/lesson-plan.ts";
 import { askOnce } from "../../state/server-cache.ts";
-import { argmax, hasEnoughGold, likelihood, state, stopsWith, update } from "../../state/state.ts";
+import {
+  argmax,
+  errorRates,
+  hasEnoughGold,
+  headShapes,
+  likelihood,
+  state,
+  stopsWith,
+  update,
+} from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { h, keepFocus, scrollBox, setChildren, word } from "../../ui/dom.ts";
 import { headProgress } from "../../ui/duration.ts";
@@ -136,7 +145,7 @@ function alignmentColumn() {
     element: h("div", {}, h("h2", {}, t("heads.title")), figure, about, proof),
     draw(answer: Heads | null, progress: Child) {
       const { run } = state;
-      const rates = run.reference?.error_rates ?? null;
+      const rates = errorRates(run);
       const elsewhere = answer?.held_out ?? null;
       about.hidden = run.model.pieces; // which has no scores
       about.replaceChildren(...joinSentences(t("heads.about"), rates && !hasEnoughGold(run) ? t("heads.luck") : ""));
@@ -238,18 +247,14 @@ function tableColumn(redraw: () => void) {
   };
 }
 
-function headRows({ heads, reference }: Run, answer: Heads | null): Row[] {
-  const { kind } = state;
-  return heads.data
-    .map((values) => Object.fromEntries(values.map((value, i) => [heads.columns[i], value])))
-    .filter((row) => row.kind === kind)
-    .map((values) => {
-      const row = values as unknown as Row;
-      const isRow = ({ layer, head }: Head) => layer === row.layer && head === row.head;
-      const rate = kind === "cross" ? reference?.error_rates?.[row.layer][row.head] : undefined;
-      const ablation = kind === "cross" ? answer?.ablations.find(isRow) : undefined;
-      return { ...row, aligned: rate === undefined ? null : 1 - rate, ablated: ablation?.probability ?? null };
-    });
+function headRows(run: Run, answer: Heads | null): Row[] {
+  const isCross = state.kind === "cross";
+  const rates = isCross ? errorRates(run) : null;
+  return headShapes(run.attention[state.kind]).map((row) => {
+    const isRow = ({ layer, head }: Head) => layer === row.layer && head === row.head;
+    const ablation = isCross ? answer?.ablations.find(isRow) : undefined;
+    return { ...row, aligned: rates && 1 - rates[row.layer][row.head], ablated: ablation?.probability ?? null };
+  });
 }
 
 /** A row is clicked anywhere; the keyboard has a button in it. */

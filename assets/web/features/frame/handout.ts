@@ -11,7 +11,7 @@ import { pageAddress } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
 import { fetchMeasured } from "../../state/contributions.ts";
 import { formatList, formatPercent, hasText, language, nodes, t } from "../../state/i18n.ts";
-import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
+import { askAboutRun, askOnce, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, KINDS, SIDES, state } from "../../state/state.ts";
 import { outputToken, tokenIndex, tokenRun } from "../../state/words.ts";
 import { describeChange } from "../../ui/describe.ts";
@@ -30,7 +30,7 @@ export async function handout() {
   const [measured, facts, { rows }, { checks }, style] = await Promise.all([
     fetchMeasured(run),
     askAboutRun("provenance"),
-    askAboutRun("shapes"),
+    askOnce("shapes", { checkpoint: run.checkpoint }),
     askAboutRun("checks"),
     fetch(assetAddress("/handout.css")).then((answer) => answer.text()),
   ]);

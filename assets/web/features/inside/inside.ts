@@ -9,7 +9,7 @@ import { areMany } from "../../charts/key-order.ts";
 import { type Stage, type SublayerView, shapeTable } from "../../charts/sublayer-stages.ts";
 import { chooseCell } from "../../charts/vector-strip.ts";
 import { formatMessage, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
-import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
+import { askOnce, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, selectQuery, state, update } from "../../state/state.ts";
 import { chip, h, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { button, changeDetector, drawInSight, headPicker, isOpen, kindPicker, link } from "../../ui/parts.ts";
@@ -87,7 +87,7 @@ function shapeCard() {
   async function draw() {
     const { run } = state;
     if (!isNewRun(run)) return;
-    const answer = await askAboutRun("shapes").catch(() => null);
+    const answer = await askOnce("shapes", { checkpoint: run.checkpoint }).catch(() => null);
     if (run !== state.run) return;
     if (answer) element.replaceChildren(...shapeSection(answer.rows));
     else isNewRun.forget();

@@ -1,12 +1,12 @@
 // Positions: the encoding, one dimension of it, one position of it, and how it joins the embedding of this sentence.
 
-import type { Encoding } from "#schema";
 import { isSavedRun, opening } from "../../api/schema.ts";
 import type { Child, Run, Stack, View } from "../../api/types.ts";
 import { numberCurve, numberMap } from "../../charts/number-charts.ts";
 import { findChange } from "../../state/changes.ts";
 import { formatNumber, joinSentences, t } from "../../state/i18n.ts";
 import { askAboutRun, askOnce } from "../../state/server-cache.ts";
+import { cosinesTo, waveOf } from "../../state/sinusoid.ts";
 import { decodeFloats, state, subscribe, update } from "../../state/state.ts";
 import { h, namedChoice, setChildren, typeScale } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
@@ -14,8 +14,7 @@ import { formulas } from "../../ui/formula.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { changeDetector, onResize, option } from "../../ui/parts.ts";
 
-type DecodedEncoding = Omit<Encoding, "values" | "similarity"> &
-  Pick<typeof view, "sinusoid"> & { values: Float32Array; cosines: Float32Array };
+type Encoding = Pick<typeof view, "length" | "d_model" | "sinusoid"> & { values: Float32Array };
 
 const SIZES = [16, 32, 64, 128, 256, 512];
 const STACKS = ["encoder", "decoder"] as Stack[];
@@ -35,7 +34,7 @@ const view = {
   isWidthChosen: false,
 };
 
-let encoding: DecodedEncoding | null = null;
+let encoding: Encoding | null = null;
 
 export function mount({ element, signal }: View) {
   const { d_model, max_positions: longest } = opening;
@@ -175,8 +174,7 @@ async function fetchEncoding(parts: Parts) {
   const { length, d_model, sinusoid } = view;
   const answer = await askOnce("positional_encoding", { length, d_model, sinusoid });
   if (asked !== parts.asked) return; // a later request is on its way
-  const [values, cosines] = [answer.values, answer.similarity].map(decodeFloats);
-  encoding = { ...answer, sinusoid, values, cosines };
+  encoding = { length, d_model, sinusoid, values: decodeFloats(answer.values) };
   await drawMap(parts);
 }
 
@@ -201,7 +199,7 @@ async function drawMap(parts: Parts) {
 
 async function drawCrosshair({ controls, figures, map, formula, waveHeading, alikeHeading, say }: Parts) {
   if (!encoding) return;
-  const { length: count, d_model: width, sinusoid, values, cosines, wavelengths } = encoding;
+  const { length: count, d_model: width, sinusoid, values } = encoding;
   const offered = view.isPositionChosen ? count : Math.min(count, state.run.source.length);
   view.position = Math.min(view.position, offered - 1);
   view.dimension = Math.min(view.dimension, width - 1);
@@ -209,10 +207,8 @@ async function drawCrosshair({ controls, figures, map, formula, waveHeading, ali
   controls.position.show(count - 1);
   controls.dimension.show(width - 1);
   const wave = Array.from({ length: count }, (_, p) => values[p * width + dimension]);
-  const alike = Array.from(cosines.subarray(position * count, (position + 1) * count));
-  const wavelength = wavelengths[dimension];
-  const isSine = sinusoid === "halves" ? dimension < width / 2 : dimension % 2 === 0;
-  const name = isSine ? "sin" : "cos";
+  const alike = cosinesTo(position, values, width);
+  const { name, pair, wavelength } = waveOf(dimension, width, sinusoid);
   const places = {
     position,
     dimension,
@@ -226,7 +222,6 @@ async function drawCrosshair({ controls, figures, map, formula, waveHeading, ali
   const described = t("positions.say", { ...places, value: fixed(wave[position], 3) });
   const order = t(`positions.order.${sinusoid}`, places);
   say.replaceChildren(...joinSentences(described, order, next));
-  const pair = sinusoid === "halves" ? dimension % places.sines : dimension >> 1; // its place among the sines or cosines
   const angle = `${position} ÷ 10000^{${2 * pair} ÷ ${width}}`;
   setChildren(formula, formulas(`PE(${position}, ${dimension}) = ${name}(${angle}) = ${fixed(wave[position], 3)}`));
   figures.map.setAttribute("aria-label", say.textContent ?? "");

@@ -33,7 +33,7 @@ export function refusalNotice() {
     const own = ownModels().map((each) => each.checkpoint);
     const answer = await askOnce("alternatives", { checkpoint, sentence, own }).catch(() => null);
     if (mine !== latest || !answer) return;
-    const { readers, nearest, pairs } = answer;
+    const { readers, nearest } = answer;
     const suggest = (key: string, what: string, text: string, onclick: () => void, attributes: Attributes) =>
       button("pill", h("span", {}, nodes(key, { [what]: h("b", {}, text) })), onclick, attributes);
     const buttons = readers.map((reader) =>
@@ -49,7 +49,7 @@ export function refusalNotice() {
       buttons.push(suggest("refusal.nearest", "sentence", nearest, translate, { id: "nearest" }));
     }
     if (canAsk("train"))
-      buttons.push(button("pill", t("refusal.teach"), () => teach(sentence, pairs), { id: "teach" }));
+      buttons.push(button("pill", t("refusal.teach"), () => teach(checkpoint, sentence), { id: "teach" }));
     suggestions.replaceChildren(...buttons);
     suggestions.hidden = false;
   }
@@ -82,7 +82,8 @@ function reason(error: Message) {
   return formatMessage(key ? { ...error, key } : error);
 }
 
-function teach(sentence: string, pairs: [string, string][]) {
+async function teach(checkpoint: string, sentence: string) {
+  const { pairs } = await askOnce("similar_pairs", { checkpoint, sentence }).catch(() => ({ pairs: [] }));
   document.dispatchEvent(new CustomEvent("teach:wanted", { detail: [sentence, pairs] }));
   update({ tab: "train" });
 }

@@ -1,6 +1,7 @@
 import type { Run } from "../../../api/types.ts";
 import { t } from "../../../state/i18n.ts";
 import { askOnce } from "../../../state/server-cache.ts";
+import { cosinesTo } from "../../../state/sinusoid.ts";
 import { decodeFloats } from "../../../state/state.ts";
 import { h } from "../../../ui/dom.ts";
 import { commonDigits, sum } from "../../../ui/numbers.ts";
@@ -50,8 +51,8 @@ export const positions: Stop = {
     }
     const last = Math.max(MIN_FAR, run.source.length) - 1; // counted from 0, as in the formula
     const { d_model } = run.model;
-    const { similarity } = await askOnce("positional_encoding", { length: last + 1, d_model });
-    const toFirst = decodeFloats(similarity); // of position 0 to position i
+    const { values } = await askOnce("positional_encoding", { length: last + 1, d_model });
+    const toFirst = cosinesTo(0, decodeFloats(values), d_model);
     const [near, far] = [toFirst[1], toFirst[last]];
     const isNear = near >= far; // few dimensions have few slow waves, and the fastest ones repeat
     const pattern = isNear ? "lesson.positions.nearby" : "lesson.positions.repeats";
