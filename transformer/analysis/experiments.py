@@ -36,7 +36,7 @@ from ..storage.checkpoint import FOLDER
 
 FILE = "experiments.json"
 SEARCHED, UNUSUAL = 150, 1000  # held-out sentences, and those of which a word is replaced
-REPLACED = ("heute", "jetzt", "oft", "immer", "manchmal"), ("zehn", "elf", "zwölf")  # one may stand for another
+REPLACED = ("heute", "jetzt", "oft", "immer", "manchmal"), ("zehn", "zwölf", "zwanzig")  # one may stand for another
 UNSURE = 150  # of the latter, those of whose translation the model is least sure
 CLEAREST = 1  # rank
 VISIBLE = 0.005  # of a probability, as the page writes it
@@ -98,7 +98,7 @@ def candidates(translator: Translator) -> tuple[list[tuple[str, str]], list[str]
     shown = [(each.sentence, pair.target) for each, pair in zip(corpus.examples, pairs, strict=True) if pair]
     held_out = next(iter(corpus.held_out.values()), tuple)()
     short = [(pair.spelling, pair.target) for pair in held_out if len(pair.source.split()) <= MAX_WORDS]
-    plain = [source for source, _ in short[:UNUSUAL] if "," not in source]
+    plain = [source for source, _ in short[:UNUSUAL] if "," not in source and "halb" not in source]
     joining = {source.split(", ")[1].split()[0] for source, _ in short if ", " in source}  # words that begin a clause
     unusual = [other for source in plain for other in _replaced(source) if joining.isdisjoint(other.split())]
     return [pair for pair in shown if len(pair[0].split()) <= MAX_WORDS] + short[:SEARCHED], unusual
