@@ -135,3 +135,4 @@ def test_it_comes_again_without_a_network(browser: Browser, folder: Path) -> Non
         )
         page.locator("#language").select_option("zh-Hant")
         expect(page.locator("html")).to_have_attribute("lang", "zh-Hant")
+        opened(context, f"{url}index.html?tab=translate")
