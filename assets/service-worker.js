@@ -15,6 +15,7 @@ self.addEventListener("activate", (event) => {
 self.addEventListener("fetch", (event) => {
   if (event.request.method !== "GET") return;
   const ignoreSearch = event.request.mode === "navigate"; // a place's parameters are read by the page
-  const answer = async () => (await caches.match(event.request, { ignoreSearch })) ?? fetch(event.request);
+  const kept = ignoreSearch ? event.request.url.replace(/\/index\.html(?=[?#]|$)/, "/") : event.request;
+  const answer = async () => (await caches.match(kept, { ignoreSearch })) ?? fetch(event.request);
   event.respondWith(answer());
 });

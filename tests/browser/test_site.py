@@ -103,6 +103,7 @@ def test_what_needs_a_server_says_so_and_nothing_is_offered_in_vain(browser: Bro
         expect(page.locator("#mistakes .symptom .hint").first).to_contain_text(elsewhere)
         page.locator("#mistakes .exercises button", has=page.locator(".kind.training")).first.click()
         expect(page.locator("#mistakes .live .go")).to_be_hidden()
+        expect(page.locator("#mistakes .live .lead")).to_have_text(t("mistakes.live.elsewhere"))
         page.get_by_role("button", name=t("mistakes.live.recorded")).click()
         expect(page.locator("#mistakes .symptom .say")).not_to_be_empty()
 
@@ -134,3 +135,4 @@ def test_it_comes_again_without_a_network(browser: Browser, folder: Path) -> Non
         )
         page.locator("#language").select_option("zh-Hant")
         expect(page.locator("html")).to_have_attribute("lang", "zh-Hant")
+        opened(context, f"{url}index.html?tab=translate")

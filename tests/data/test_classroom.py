@@ -55,6 +55,9 @@ def combinations(sentence: Sentence) -> set[tuple[str, ...]]:
     words = frozenset(source.split())
     nouns = [noun.singular for noun in lexicon.NOUNS if noun.forms & words]
     adjectives = [adjective.base for adjective in lexicon.ADJECTIVES if adjective.forms & words]
+    # "ich weiß" and "der Junge" hold no adjective.
+    others = {"weiß": "wissen" in sentence.lemmas[2], "jung": "Junge" in sentence.spelling}
+    adjectives = [each for each in adjectives if not others.get(each)]
     words_of = (nouns, adjectives, sentence.lemmas[2]), (adjectives, nouns), (nouns, sentence.lemmas[2])
     return {each for kinds in words_of for each in itertools.product(*kinds)}
 

@@ -74,7 +74,7 @@ MASS = "|".join(noun.english for noun in lexicon.NOUNS if "mass" in noun.traits)
 WRONG_ENGLISH = [
     rf"not (?:(?!because|that).)*\ban? (?:\w+ )?(?:{MASS}) ",  # not a juice
     r"\bdoes? not (?:be|can|will|am|is)\b",
-    r"\bwho (?:do|does|did)\b(?!.* belong to)",
+    r"\bwho (?:do|does|did)\b(?! not|.* belong to)",
     r"\ban [^aeiou]",
     r"\ba [aeiou]",
 ]

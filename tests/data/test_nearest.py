@@ -32,7 +32,7 @@ def test_of_equally_near_sentences_it_is_the_same_in_every_process() -> None:
 
 def test_a_pair_of_the_classroom_is_a_whole_sentence_of_its_grammar() -> None:
     classroom = CORPORA["classroom"]
-    found = nearest_pairs("Der Zug fährt nach Rom", classroom, 5)
+    found = nearest_pairs("Der Zug fährt nach Prag", classroom, 5)
     assert len(found) == 5
     assert "Der Zug " in found[0].spelling
     assert " nach " in found[0].spelling
@@ -44,8 +44,7 @@ def test_a_pair_of_the_classroom_is_a_whole_sentence_of_its_grammar() -> None:
     ("sentence", "expected"),
     [
         ("Ich möchte Gurken essen, bitte!", "Ich möchte "),
-        ("Wie komme ich zum Rathaus?", "Wie komme ich "),
-        ("Das Wetter ist heute furchtbar.", "Das Wetter ist "),
+        ("Das Wetter ist heute furchtbar.", "Wie ist das Wetter heute"),
         ("Können Sie mir bitte zuhören?", "Können Sie mir "),
         ("Wie steht's?", "Wie geht's"),
     ],

@@ -216,7 +216,8 @@ function trainingPanel({ name, seconds }: MistakeCode, isSolved: () => boolean, 
   const losses = lossCurves(signal);
   const time = formatDuration(seconds ?? 0);
   const what = t(models === 1 ? "mistakes.live.one" : "mistakes.live.both");
-  const about = h("p", { class: "lead" }, joinSentences(what, t("mistakes.live.takes", { time })));
+  const here = joinSentences(what, t("mistakes.live.takes", { time }));
+  const about = h("p", { class: "lead" }, canAsk("train_mistake") ? here : t("mistakes.live.elsewhere"));
   const status = h("p", { class: "hint", role: "status" });
   const bar = h("progress", { max: 1 });
   const left = h("span", { class: "left" });

@@ -257,8 +257,7 @@ function describeRun(run: Run) {
   }
   if (run.changes.length) return joinSentences(...notes); // the output is not what the model learned
   if (isReal(run.checkpoint)) return joinSentences(...notes); // its training data is unknown
-  if (!run.reference)
-    add(opening.site ? "note.unknown" : "note.unlearned"); // a site has few pairs
+  if (!run.reference) add(opening.site ? "note.unknown" : "note.unlearned");
   else if (!run.reference.same) add("note.mistake", { right: run.reference.text });
   else if (run.reference.held_out) add("note.held_out");
   return joinSentences(...notes);
