@@ -44,6 +44,8 @@ VERBS = {verb.infinitive for verb in (*lexicon.VERBS, *lexicon.CLAUSE_VERBS, lex
 GREETED = [*(each.german for each in lexicon.ADVERBIALS), *(each.german for each in GREETINGS)]
 ASIDE = sorted((lower(phrase) for phrase in GREETED if " " in phrase), key=len)  # phrases whose words do not count
 
+HOMOGRAPHS = {"weiß", "jung", *(each.german for each in lexicon.MANNERS)}  # "ich weiß", "der Junge", "er singt gut"
+
 
 def combinations(sentence: Sentence) -> set[tuple[str, ...]]:
     """Every noun, adjective and verb, adjective and noun, and noun and verb of a sentence, wherever they stand."""
@@ -55,9 +57,7 @@ def combinations(sentence: Sentence) -> set[tuple[str, ...]]:
     words = frozenset(source.split())
     nouns = [noun.singular for noun in lexicon.NOUNS if noun.forms & words]
     adjectives = [adjective.base for adjective in lexicon.ADJECTIVES if adjective.forms & words]
-    # "ich weiß" and "der Junge" hold no adjective.
-    others = {"weiß": "wissen" in sentence.lemmas[2], "jung": "Junge" in sentence.spelling}
-    adjectives = [each for each in adjectives if not others.get(each)]
+    adjectives = [each for each in adjectives if each not in HOMOGRAPHS or each in sentence.lemmas[1]]
     words_of = (nouns, adjectives, sentence.lemmas[2]), (adjectives, nouns), (nouns, sentence.lemmas[2])
     return {each for kinds in words_of for each in itertools.product(*kinds)}
 
