@@ -232,6 +232,7 @@ class Visitor:
             "plan a training": ("plan", plan),
             "a recorded training": ("recorded", {"name": "output_in_forward"}),
             "a refusal's alternatives": ("alternatives", {"own": []}),
+            "a refusal's pairs": ("similar_pairs", {}),
         }
         for action, (name, more) in calls.items():
             body = {"checkpoint": checkpoint, "sentence": sentence, "changes": [], **more}

@@ -15,7 +15,7 @@ from .arithmetic import signed
 from .catalogue import matching, percent, t
 from .conftest import FLAGSHIP, Visit, translate
 
-MISTAKEN = "Ein Hund isst den kleinen Fisch und meine süße Kartoffel"  # the model leaves “sweet” out
+MISTAKEN = "Die müden Großeltern haben neun junge Jungen gefragt"  # the model leaves “young” out
 SAY, NODE = "#decoding .say", "#decoding .tree .node"
 
 
