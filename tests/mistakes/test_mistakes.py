@@ -2,10 +2,8 @@
 
 import json
 import math
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ import torch
 
 from transformer import Translator
 from transformer.data import classroom_corpus
-from transformer.mistakes import MISTAKES, DecodingMistake, Symptom, TrainingMistake, training
+from transformer.mistakes import MISTAKES, DecodingMistake, Symptom, TrainingMistake
 from transformer.mistakes.decoding import MAX_RUNS, by_view
 from transformer.mistakes.training import PAIRS
 
@@ -194,24 +192,6 @@ def test_with_positions_from_ids_the_order_of_words_tells_nothing(case: Case) ->
 
 
 # In training
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _trained_once() -> Iterator[None]:
-    """Of several mistakes the right side is the same model, which none of them changes."""
-    learn, known = training._learn_classroom, dict[Any, Any]()
-
-    def learning(side: Any, probe: Any = None, data: Any = None, **shape: int) -> Any:
-        if probe or data:
-            return (yield from learn(side, probe, data, **shape))
-        key = tuple(shape.items())
-        if key not in known:
-            known[key] = yield from learn(side, None, None, **shape)
-        return known[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "_learn_classroom", learning)
-        yield
 
 
 @pytest.mark.slow

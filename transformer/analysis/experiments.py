@@ -98,6 +98,7 @@ def candidates(translator: Translator) -> tuple[list[tuple[str, str]], list[str]
     shown = [(each.sentence, pair.target) for each, pair in zip(corpus.examples, pairs, strict=True) if pair]
     held_out = next(iter(corpus.held_out.values()), tuple)()
     short = [(pair.spelling, pair.target) for pair in held_out if len(pair.source.split()) <= MAX_WORDS]
+    # "Halb zwanzig" is no time of day.
     plain = [source for source, _ in short[:UNUSUAL] if "," not in source and "halb" not in source]
     joining = {source.split(", ")[1].split()[0] for source, _ in short if ", " in source}  # words that begin a clause
     unusual = [other for source in plain for other in _replaced(source) if joining.isdisjoint(other.split())]

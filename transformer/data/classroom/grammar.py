@@ -21,7 +21,7 @@ from .lexicon import Adverb
 from .phrases import words_of_adverb
 
 MAX_SOURCE_WORDS = 12  # a longer sentence's attention map would not fit the screen
-MAX_STEPS = 20_000  # of one parse, about 60 ms; a sentence needs about 1,300; of 1,200 sampled none reached 12,000
+MAX_STEPS = 20_000  # of one parse, about 100 ms; a sentence needs about 1,300; of 1,200 sampled none reached 12,000
 
 _GREETINGS = [(each, each.german.split()) for each in GREETINGS]
 

@@ -81,9 +81,9 @@ def words_of_idiom(chooser: Chooser, idiom: Idiom) -> tuple[list[GermanWord], li
         if written in slots:
             de += slots[written].de
         else:
-            first, *others = forms(written)
-            words[first] = chooser.word(forms(written)[person] if others else first)
-            de.append(words[first])
+            each = forms(written)
+            words[each[0]] = chooser.word(each[person] if len(each) > 1 else written)
+            de.append(words[each[0]])
     en: list[EnglishWord] = []
     for written in idiom.english.split():
         if written in slots:

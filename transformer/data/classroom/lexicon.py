@@ -263,7 +263,7 @@ def _pronouns(use: str) -> tuple[Pronoun, ...]:
 
 
 SUBJECTS, ASKED, IT, THAT_THING, WHO_ASKED = map(_pronouns, ("subject", "asked", "weather", "that", "who"))
-OBJECTS: dict[Case, tuple[Pronoun, ...]] = {  # sie is "her", which is more often meant than "them"
+OBJECTS: dict[Case, tuple[Pronoun, ...]] = {  # sie is read as "her", though it may be "them"
     "acc": _pronouns("acc"),
     "dat": _pronouns("dat"),
 }

@@ -46,10 +46,10 @@ def choose_noun_phrase(
     unsuitable, is_mass = lex.unsuitable_determiners(noun), "mass" in noun.traits
     determiner = chooser.determiner({k: v for k, v in determiners.items() if k not in unsuitable})
     is_plural = noun.gender == "pl" or determiner in lex.NUMBERS or (not determiner and not is_mass)
-    may_be_plural = noun.plural and determiner not in ("", "ein") and not is_one
+    may_be_plural = bool(noun.plural) and determiner not in ("", "ein") and not is_one
     # Hardly anybody gives something to several animals.
     may_be_plural = may_be_plural and not (case == "dat" and noun.kind == "animal")
-    plural = is_plural or (bool(may_be_plural) and chooser.maybe(0.3))
+    plural = is_plural or (may_be_plural and chooser.maybe(0.3))
     gender: Gender = "pl" if plural else noun.gender
     # Before any further choice, so that parsing fails early.
     words = [(chooser.word(noun.form(case, plural)), noun.english_plural if plural else noun.english)]
@@ -186,11 +186,16 @@ def choose_objects(
         has_nouns = bool(_nouns(kinds))
         it = _pronouns_of_things(case, things, kinds.split()) if is_clear and "recipient" not in verb.traits else ()
         takes_that = case == "acc" and takes_things(verb) and not is_liked and (is_clear or not has_nouns)
-        that = lex.THAT_THING[: None if verb.case and "recipient" not in verb.traits else 1] if takes_that else ()
+        # "ich gebe dir das", but not "ich gebe dir es".
+        things_meant = lex.THAT_THING[:1] if "recipient" in verb.traits else lex.THAT_THING
+        that = things_meant if takes_that else ()
         takes_people = "no-pronouns" not in verb.traits and "person" in kinds.split()
         people = pronouns_of_people(lex.OBJECTS[case], things) if takes_people else ()
-        people = [each for each in people if lex.can_be_object_of(subject.person, each[2])]
-        people = [each for each in people if is_clear or each[0] != "sie"]
+        people = [
+            (german, english, person)
+            for german, english, person in people
+            if lex.can_be_object_of(subject.person, person) and (is_clear or german != "sie")
+        ]
         options = ((it, 0.8), (that, 0.06 if has_nouns else 1), (people, 0.4))
         is_denied = case == "acc" and negation is lex.KEIN  # then not a pronoun
         pronouns = next((each for each, share in options if each and not is_denied and chooser.maybe(share)), None)

@@ -93,17 +93,16 @@ def _modal(parts: Parts, modal: Modal) -> list[EnglishWord]:
         do, wants = modal.negated.replace("not ", "").split("/")[number].split(maxsplit=1)
         en = [EnglishWord(do), *_not(parts), *_words(wants, [parts.finite])]
     elif parts.is_inverted:
-        en = _words(modal.english.split("/")[number], [parts.finite])
-        en[1:1] = _not(parts)
+        helper, *others = _words(modal.english.split("/")[number], [parts.finite])
+        en = [helper, *_not(parts), *others]
     else:
         en = _words((modal.negated if negator else modal.english).split("/")[number], [parts.finite])
-    if negator and not parts.is_inverted:
         for word in en:
-            if word.text == "cannot":
+            if negator and word.text == "cannot":
                 word.sure = (parts.finite, negator)
-            elif word.text == "not":
+            elif negator and word.text == "not":
                 word.sure = (negator,)
-            elif word.text in ("do", "does") and word is en[0]:  # "not" needs it, and it has the verb's person
+            elif negator and word.text in ("do", "does") and word is en[0]:  # "not" needs it, with the verb's person
                 word.sure, word.possible = (negator,), (parts.finite,)
     if not parts.end:
         return en
