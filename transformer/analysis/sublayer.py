@@ -13,6 +13,7 @@ from torch import Tensor
 from ..inference.attention_maps import LOCATIONS, Kind
 from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator, read_only
+from ..inference.value_weighted import head_factors, value_lengths
 from ..network.attention import MultiHeadAttention
 from ..network.layers import Layer
 from ..network.model import Transformer
@@ -159,7 +160,7 @@ def inspect_sublayer(translator: Translator, run: Translation, kind: Kind, layer
         memory=read_only(seen["encoder.output"][0]) if kind == "cross" else x,
         allowed=allowed,
         **{part: of(f"{sublayer}.{part}") for part in parts},
-        value_norm=read_only(_value_outputs(owner, kind, seen[f"{stack}.{layer}.{sublayer}.v"][0]).norm(dim=-1)),
+        value_norm=read_only(_value_lengths(owner, kind, seen[f"{stack}.{layer}.{sublayer}.v"][0])),
         **attention,
         **joined(last, "ff_"),
         **{f"ff_{part}": of(f"feed_forward.{part}") for part in ("hidden", "output")},
@@ -180,7 +181,7 @@ def value_norms(translator: Translator, run: Translation) -> dict[Kind, np.ndarr
         for i in range(model.config.layers(place.stack)):
             v, head_output = (seen[place.probe_name(i, part)][0] for part in ("v", "head_output"))
             is_on = head_output.flatten(1).any(dim=1, keepdim=True)  # (H, 1)
-            norms.append(_value_outputs(_layer(model, kind, i), kind, v).norm(dim=-1) * is_on)
+            norms.append(_value_lengths(_layer(model, kind, i), kind, v) * is_on)
         found[kind] = read_only(torch.stack(norms))
     return found
 
@@ -195,13 +196,13 @@ def value_output(translator: Translator, run: Translation, kind: Kind, layer: in
     v = record(translator, run, name.__eq__)[name][0]
     if not (0 <= head < v.size(0) and 0 <= key < v.size(1)):
         raise ValueError(f"The heads are 0 to {v.size(0) - 1}, and the keys 0 to {v.size(1) - 1}.")
-    return read_only(_value_outputs(owner, kind, v)[head, key])
-
-
-def _value_outputs(owner: Layer, kind: Kind, v: Tensor) -> Tensor:
-    """v W_O of every head and key, (H, K, D), of v (H, K, d); b_O belongs to no key."""
     w_o = _attention(owner, kind).out_proj.weight.detach().unflatten(-1, (v.size(0), -1))  # (D, H, d)
-    return torch.einsum("hkd,whd->hkw", v, w_o)
+    return read_only(w_o[:, head] @ v[head, key])  # b_O belongs to no key
+
+
+def _value_lengths(owner: Layer, kind: Kind, v: Tensor) -> Tensor:
+    """‖v W_O‖ of every key, (H, K), of v (H, K, d)."""
+    return value_lengths(v, head_factors(_attention(owner, kind).out_proj.weight.detach(), v.size(0)))
 
 
 def residual_stream(translator: Translator, run: Translation) -> dict[str, np.ndarray]:

@@ -38,24 +38,35 @@ class ValueWeighted:
 
 READ = (".weights", ".v", ".head_output", "residual1", "residual2", "sum1", "sum2")  # how probe names end
 Norms = dict[Kind, tuple[Tensor, ...]]  # the numbers: twice (L, B, H, Q, K), and (L, B, Q)
-Lengths = tuple[Tensor, Tensor]
+Lengths = tuple[Tensor, Tensor, Tensor]
 _LENGTHS: WeakKeyDictionary[DecodingEngine, dict[Kind, Lengths]] = WeakKeyDictionary()  # an engine's weights stay
 
 
+def head_factors(w_o: Tensor, n_heads: int) -> Tensor:
+    """The factor R of each head's part of W_O, d × d instead of d × D: (..., H, d, d) of (..., D, H d)."""
+    return qr(w_o.unflatten(-1, (n_heads, -1)).transpose(-3, -2), mode="r").R.mT
+
+
+def value_lengths(v: Tensor, factors: Tensor) -> Tensor:
+    """‖v W_O‖ = ‖v R‖: (..., H, K) of values (..., H, K, d) and the factors of their heads."""
+    return vector_norm(v @ factors, dim=-1)
+
+
 def _lengths(model: Transformer, kind: Kind) -> Lengths:
-    """The factors R of W_O, d × d instead of d × D, for ‖v W_O‖ = ‖v R‖, (2, L, H, d, d); and γ, (L, 1, 1, D).
+    """The factors of W_O, (2, L, H, d, d); and of the norms γ, (L, 1, 1, D), and ε, (L, 1, 1).
 
     The second factor is that of W_O after centring and γ, what is linear of a LayerNorm.
     """
-    factors, gammas = [], []
+    factors, gammas, epsilons = [], [], []
     for layer in getattr(model, LOCATIONS[kind].stack).layers:
         w_o = (layer.cross_attn if kind == "cross" else layer.self_attn).out_proj.weight.detach()  # (D, H d)
-        gamma = getattr(layer, f"norm{LOCATIONS[kind].number}").weight.detach()
+        norm = getattr(layer, f"norm{LOCATIONS[kind].number}")
+        gamma = norm.weight.detach()
         normed = w_o if model.config.norm_first else (w_o - w_o.mean(dim=0)) * gamma[:, None]
-        by_head = torch.stack([w_o, normed]).unflatten(-1, (model.config.n_heads, -1)).transpose(1, 2)  # (2, H, D, d)
-        factors.append(qr(by_head, mode="r").R.mT)
+        factors.append(head_factors(torch.stack([w_o, normed]), model.config.n_heads))
         gammas.append(gamma)
-    return torch.stack(factors, dim=1), torch.stack(gammas)[:, None, None]
+        epsilons.append(gamma.new_tensor(norm.eps))
+    return torch.stack(factors, dim=1), torch.stack(gammas)[:, None, None], torch.stack(epsilons)[:, None, None]
 
 
 def _norms(
@@ -65,12 +76,12 @@ def _norms(
 
     ‖α · v W_O‖ is α ‖v W_O‖, so that no tensor has heads, queries, keys and the model's width.
     """
-    (factors, gamma), v = lengths, v.transpose(1, 2)  # (L, H, B, K, d)
-    of_keys = vector_norm(v.flatten(2, 3) @ factors, dim=-1).unflatten(-1, v.shape[2:4])  # (2, L, H, B, K)
+    (factors, gamma, epsilon), v = lengths, v.transpose(1, 2)  # (L, H, B, K, d)
+    of_keys = value_lengths(v.flatten(2, 3), factors).unflatten(-1, v.shape[2:4])  # (2, L, H, B, K)
     maps, normed = weights * of_keys.transpose(2, 3)[..., None, :]
     if norm_first:
         return maps, maps, vector_norm(residual, dim=-1)
-    sigma = (total.var(dim=-1, correction=0) + 1e-5).sqrt()  # (L, B, Q)
+    sigma = (total.var(dim=-1, correction=0) + epsilon).sqrt()  # (L, B, Q)
     centred = (residual - residual.mean(dim=-1, keepdim=True)) * gamma
     return maps, normed / sigma[:, :, None, :, None], vector_norm(centred, dim=-1) / sigma
 
