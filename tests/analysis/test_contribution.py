@@ -167,14 +167,12 @@ def test_the_parts_add_up_without_a_residual_connection_too(sublayer: int, babbl
     assert found.self_attention.any() == (sublayer == 1)
 
 
-@pytest.mark.parametrize(
-    ("method", "points"), [(gradient_times_input, [1]), (integrated_gradients, [1 / 6, 1 / 2, 5 / 6])]
-)
+@pytest.mark.parametrize("method", [gradient_times_input, integrated_gradients])
 def test_attributions_are_derivatives_along_each_embedding(
-    ran: Ran, method: Callable, points: list[float], monkeypatch: pytest.MonkeyPatch
+    ran: Ran, method: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the same weights in float64: a central difference on every token's scale."""
-    monkeypatch.setattr(contribution, "IG_STEPS", 3)
+    monkeypatch.setattr(contribution, "IG_STEPS", 6)
     precise = replace(ran.translator.checkpoint, model=copy.deepcopy(ran.model).double())
     step, sources = len(ran.output) // 2, len(ran.src)
     found = method(Translator(precise, "precise"), ran.run, step, ran.run.output[0])
@@ -185,9 +183,20 @@ def test_attributions_are_derivatives_along_each_embedding(
 
     one, tiny = np.ones(sources + step + 1), 1e-7
     close([found.baseline, found.logit], [logit(0 * one), logit(one)])
-    points = [1 / 6, 1 / 2, 5 / 6] if method is integrated_gradients else [1]
+    points, weights = np.ones(1), np.ones(1)
+    if method is integrated_gradients:
+        points, weights = contribution._denser_where_it_bends(np.array([logit(i / 3 * one) for i in range(4)]))
     slopes = [[logit(p * one + unit) - logit(p * one - unit) for unit in np.eye(len(one)) * tiny] for p in points]
-    close(np.concatenate([found.source, found.target]), np.mean(slopes, axis=0) / (2 * tiny))
+    close(np.concatenate([found.source, found.target]), weights @ slopes / (2 * tiny))
+
+
+def test_points_are_dense_where_the_slope_changes() -> None:
+    logits = np.maximum(np.arange(26) - 10.5, 0)  # a kink within the interval that begins at 10 / 25
+    points, widths = contribution._denser_where_it_bends(logits)
+    assert (len(points), widths.sum()) == (50, pytest.approx(1))
+    np.testing.assert_allclose(points, np.cumsum(widths) - widths / 2)
+    parts = np.histogram(points, np.linspace(0, 1, 26))[0]
+    assert parts.tolist() == 9 * [1] + [8, 12, 8] + 13 * [1]
 
 
 def test_integrated_gradients_are_complete(toy: Translator, monkeypatch: pytest.MonkeyPatch) -> None:

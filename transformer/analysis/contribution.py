@@ -5,7 +5,7 @@ S source, T target, L decoder layers, H heads, D model width, V target vocabular
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,7 +18,8 @@ from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator, read_only
 from ..inference.value_weighted import READ, ValueWeighted, recorded_norms, to_maps
 from ..network.int8 import check_float32
-from ..network.probe import Probe, chain
+from ..network.masks import causal_mask, padding_mask
+from ..network.probe import apply_probe, chain, scoped
 from .sublayer import ids, record
 
 IG_STEPS = 50
@@ -115,6 +116,7 @@ def direct_effects(translator: Translator, run: Translation, other: str | None =
         raise ValueError("The decoder's mask was opened: a full pass would read more than each step did.")
     model, explained = translator.checkpoint.model, _explained(translator, run, other)
     last, layer = f"decoder.{model.config.num_decoder_layers - 1}.", model.decoder.layers[-1]
+    changed = translator.probe(run.interventions)
     parts = ("self_attention.head_output", "cross_attention.head_output", "feed_forward.hidden", "residual1")
     norms = {} if model.config.norm_first else {f"{last}norm{n}": getattr(layer, f"norm{n}") for n in (1, 2, 3)}
     norms |= {"decoder.output": model.decoder.norm} if isinstance(model.decoder.norm, nn.LayerNorm) else {}
@@ -137,7 +139,9 @@ def direct_effects(translator: Translator, run: Translation, other: str | None =
                 stream = value
             return value
 
-        return explained(*ids(translator, run), probe)[0], [leaves[part] for part in parts]
+        both = probe if changed is None else chain(changed, probe)
+        logits = model(*ids(translator, run), need_weights=False, probe=both).logits
+        return explained(logits)[0], [leaves[part] for part in parts]
 
     with evaluating(model), torch.enable_grad():
         logit, leaves = linear(1)
@@ -149,19 +153,17 @@ def direct_effects(translator: Translator, run: Translation, other: str | None =
 
 
 def _explained(translator: Translator, run: Translation, other: str | None, step: int | None = None) -> Callable:
-    """Computes, of ids (N, S) and (N, T) and with a probe, the logit of each step's output token, (N, T), or of one
-    step's, (N, 1), minus that of the other token."""
+    """Takes of the logits of all steps, (N, T, V), or of one, (N, 1, V), that of each step's output token, minus that
+    of the other token: (N, T) or (N, 1)."""
     model, vocab = translator.checkpoint.model, translator.checkpoint.tgt_vocab
     check_float32(model)
-    bias, changed = model.output_projection.bias, translator.probe(run.interventions)
+    bias = model.output_projection.bias
     if other is not None and (other not in vocab.ids or (bias is not None and bias[vocab.ids[other]] == -math.inf)):
         raise ValueError(f"{other[:40]!r} is not a word that this model can output.")
     output = torch.tensor([vocab.ids[token] for token in run.output], device=translator.device)
     output = output if step is None else output[step : step + 1]
 
-    def explained(src: Tensor, tgt: Tensor, probe: Probe) -> Tensor:
-        both = probe if changed is None else chain(changed, probe)
-        logits = model(src, tgt, need_weights=False, probe=both).logits
+    def explained(logits: Tensor) -> Tensor:
         own = logits[:, range(len(output)), output]
         return own if other is None else own - logits[..., vocab.ids[other]]
 
@@ -194,7 +196,7 @@ def gradient_times_input(translator: Translator, run: Translation, step: int, ot
     Raises:
         ValueError: there is no such step; or as `direct_effects`.
     """
-    return _attribution(translator, run, step, other, [1.0])
+    return _attribution(translator, run, step, other, 1, lambda logits: (np.ones(1), np.ones(1)))
 
 
 def integrated_gradients(translator: Translator, run: Translation, step: int, other: str | None = None) -> Attribution:
@@ -202,41 +204,76 @@ def integrated_gradients(translator: Translator, run: Translation, step: int, ot
     arguments of `gradient_times_input`.
 
     The gradient is the mean on the line from embeddings of 0, source and target together, at the midpoints of IG_STEPS
-    parts. It jumps where a ReLU opens, so `total` may miss logit - baseline by some per cent.
+    parts, which are short where the logit's slope changes (`_denser_where_it_bends`). It jumps where a ReLU opens, so
+    `total` may miss logit - baseline by some per cent: in the toy by less than 1 at every step, in the classroom at
+    about half of them, and by less than 5 at nine in ten.
     """
-    return _attribution(translator, run, step, other, [(i + 0.5) / IG_STEPS for i in range(IG_STEPS)])
+    return _attribution(translator, run, step, other, IG_STEPS // 2, _denser_where_it_bends)
+
+
+Placed = tuple[np.ndarray, np.ndarray]  # points from 0 to 1 and their weights, which sum to 1
+
+
+def _denser_where_it_bends(logits: np.ndarray) -> Placed:
+    """The midpoints and widths of IG_STEPS parts: one of each interval between these logits, which are as far from each
+    other; the others are given where the slope changes most for the square of the parts that an interval has.
+
+    Bhat and Raychowdhury 2023, "Non-Uniform Interpolation in Integrated Gradients …" (arXiv 2302.11107), place them
+    so by the change of the output; by that of its slope fewer sums are far off.
+    """
+    changes = np.pad(np.abs(np.diff(logits, 2)), 1)
+    bends, parts = changes[:-1] + changes[1:], np.ones(len(logits) - 1, dtype=int)
+    for _ in range(IG_STEPS - len(bends)):
+        parts[np.argmax(bends / parts**2)] += 1
+    widths = np.repeat(1 / (len(parts) * parts), parts)
+    return np.cumsum(widths) - widths / 2, widths
 
 
 def _attribution(
-    translator: Translator, run: Translation, step: int, other: str | None, points: Sequence[float]
+    translator: Translator,
+    run: Translation,
+    step: int,
+    other: str | None,
+    intervals: int,
+    place: Callable[[np.ndarray], Placed],
 ) -> Attribution:
-    """With the mean gradient at these shares of the embeddings."""
+    """With the mean gradient at shares of the embeddings, placed by the logits at the ends of so many intervals."""
     if not 0 <= step < len(run.output):
         raise ValueError(f"The steps of this run are 0 to {len(run.output) - 1}.")
     explained, model = _explained(translator, run, other, step), translator.checkpoint.model
-    config, (src, tgt) = model.config, ids(translator, run)
+    config, (src, tgt), changed = model.config, ids(translator, run), translator.probe(run.interventions)
     tgt = tgt[:, : step + 1]
     embedded = model.src_embedding(src).detach(), model.tgt_embedding(tgt).detach()
     whole = [each * config.embedding_scale for each in embedded]  # (1, S, D) and (1, step + 1, D)
-    shares = whole[0].new_tensor([0, 1, *points])
-    weights = whole[0].new_tensor([0, 0] + len(points) * [1 / len(points)])  # of both ends only the logit is needed
-    longest, layers = max(src.size(1), tgt.size(1)), config.num_encoder_layers + 2 * config.num_decoder_layers
+    lengths = {"encoder": src.size(1), "decoder": step + 1}
+    positions = [apply_probe(changed, f"{stack}.positions", model.positions[:n]) for stack, n in lengths.items()]
+    words = padding_mask(src, config.pad_id)
+    past = padding_mask(tgt, config.pad_id) & causal_mask(step + 1, device=tgt.device)
+    longest, layers = max(lengths.values()), config.num_encoder_layers + 2 * config.num_decoder_layers
     size = max(2, MAX_TENSOR // (layers * longest * max(config.n_heads * longest, config.d_ff)))
-    gradients, logits = [torch.zeros_like(each) for each in whole], []
-    for part, weight in zip(shares.split(size), weights.split(size), strict=True):
-        inputs = [(each * part[:, None, None]).requires_grad_() for each in whole]
-        replaced = dict(zip(("encoder.embedding", "decoder.embedding"), inputs, strict=True))
 
-        def probe(name: str, value: Tensor, replaced: dict[str, Tensor] = replaced) -> Tensor:
-            return value[:, -1:] if name == "decoder.output" else replaced.get(name, value)  # the step's logits only
+    def logits(source: Tensor, target: Tensor) -> Tensor:
+        """Of the step, (N,). No probe puts the embeddings in: attention is fused only where there is none."""
+        memory, _ = model.encoder(source + positions[0], words, False, scoped(changed, "encoder"))
+        stream, *_ = model.decoder(target + positions[1], memory, past, words, False, scoped(changed, "decoder"))
+        return explained(model.output_projection(stream[:, -1:]))[:, 0]
 
-        with evaluating(model), torch.enable_grad():
-            found = explained(src.expand(len(part), -1), tgt.expand(len(part), -1), probe)[:, 0]
-            new = torch.autograd.grad(found @ weight, inputs)
-        gradients = [total + each.sum(dim=0) for total, each in zip(gradients, new, strict=True)]
-        logits += found.tolist()
+    def split(shares: np.ndarray) -> Iterator[list[Tensor]]:
+        """The inputs of some shares at a time."""
+        for part in whole[0].new_tensor(shares).split(size):
+            yield [each * part[:, None, None] for each in whole]
+
+    with evaluating(model):
+        known = torch.cat([logits(*inputs) for inputs in split(np.linspace(0, 1, intervals + 1))]).cpu().numpy()
+        points, weights = place(known)
+        gradients = [torch.zeros_like(each) for each in whole]
+        for inputs, weight in zip(split(points), whole[0].new_tensor(weights).split(size), strict=True):
+            with torch.enable_grad():
+                found = logits(*(each.requires_grad_() for each in inputs))
+                new = torch.autograd.grad(found @ weight, inputs)
+            gradients = [total + each.sum(dim=0) for total, each in zip(gradients, new, strict=True)]
     source, target = ((each * total).sum(dim=-1)[0] for each, total in zip(whole, gradients, strict=True))
-    return Attribution(read_only(source), read_only(target), logits[1], logits[0])
+    return Attribution(read_only(source), read_only(target), float(known[-1]), float(known[0]))
 
 
 class Rollout(NamedTuple):
