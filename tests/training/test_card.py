@@ -2,11 +2,13 @@
 
 import re
 from functools import cache
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from transformer import Translator
-from transformer.analysis.faithfulness import measures_table, score_measures
+from transformer.analysis.faithfulness import GRADIENTS, measures_table, score_measures
 from transformer.data import CORPORA, TOY
 from transformer.data.classroom import lexicon
 from transformer.data.classroom.corpus import UNSEEN_COMBINATIONS, UNSEEN_PAIRS, sample
@@ -14,7 +16,7 @@ from transformer.data.classroom.idioms import IDIOMS
 from transformer.inference.attention_maps import KINDS
 from transformer.storage.checkpoint import FOLDER, load_checkpoint
 from transformer.training.card import MapFigures, largest_cross_weight, map_figures, write_card
-from transformer.training.evaluation import score, scores_table
+from transformer.training.evaluation import MEASURED, score, scores_table
 
 from ..data.test_classroom import is_reserved
 
@@ -95,6 +97,19 @@ def test_the_classrooms_card_equals_a_new_evaluation() -> None:
             assert all(figure >= least for figure, least in zip(shown, (98, 98, 97.5), strict=True))
         if name == "AER, best head":  # the aim is 0.05
             assert shown[0] <= 0.06
+
+
+@pytest.mark.slow
+def test_the_classrooms_card_prints_the_scores_of_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the first held-out set, of all measures but gradients, which take most of the time."""
+    for name in GRADIENTS:
+        monkeypatch.setitem(GRADIENTS, name, lambda _, run, step: SimpleNamespace(source=np.arange(len(run.source))))
+    (pairs, *_), translator = CORPORA["classroom"].held_out.values(), Translator.load("classroom", device="cpu")
+    card = (FOLDER / "classroom" / "card.md").read_text()
+    for name, score_today in score_measures(translator, pairs()[:MEASURED]).items():
+        (figure,) = re.findall(rf"^\| {re.escape(name)} \| (\S+) \|", card, re.MULTILINE)
+        if not any(gradient in name for gradient in GRADIENTS):
+            assert float(figure) == pytest.approx(score_today, abs=0.005), name
 
 
 @pytest.mark.slow
