@@ -256,7 +256,7 @@ def _attribution(
         """Of the step, (N,). No probe puts the embeddings in: attention is fused only where there is none."""
         memory, _ = model.encoder(source + positions[0], words, False, scoped(changed, "encoder"))
         stream, *_ = model.decoder(target + positions[1], memory, past, words, False, scoped(changed, "decoder"))
-        return explained(model.output_projection(stream[:, -1:]))[:, 0]
+        return explained(model.output_projection(stream[:, -1])[:, None])[:, 0]
 
     def split(shares: np.ndarray) -> Iterator[list[Tensor]]:
         """The inputs of some shares at a time."""
