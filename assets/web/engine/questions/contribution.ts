@@ -125,15 +125,14 @@ export function why(translator: Translator, run: Translation, request: Wire.WhyR
   };
 }
 
-const IG_STEPS = 50;
-const INTERVALS = IG_STEPS / 2;
+const [IG_STEPS, MAX_IG_STEPS, COMPLETE] = [50, 400, 0.01];
 
-/** How many parts each interval between these logits gets: one, and the other of IG_STEPS go where the slope changes most
- * for the square of the parts that an interval has. */
+/** How many parts each interval between these logits gets, twice as many as there are: one, and the others go where the
+ * slope changes most for the square of the parts that an interval has. */
 function partsWhereItBends(logits: number[]) {
   const changes = logits.map((here, i) => Math.abs(logits[i - 1] - 2 * here + logits[i + 1]) || 0); // 0 at both ends
-  const counts = range(INTERVALS).map(() => 1);
-  for (let n = INTERVALS; n < IG_STEPS; n++)
+  const counts = logits.slice(1).map(() => 1);
+  for (const _ of logits.slice(1))
     counts[argmax(counts.map((count, i) => (changes[i] + changes[i + 1]) / count ** 2))] += 1;
   return counts;
 }
@@ -141,7 +140,8 @@ function partsWhereItBends(logits: number[]) {
 /**
  * Integrated gradients (Sundararajan et al. 2017, §3 and §5): what each source token adds to the logit of a step's output
  * token, perhaps minus another's, and which share of the whole all tokens together explain. The gradient is the mean on
- * the line from embeddings of 0, at the midpoints of IG_STEPS parts, which are short where the logit's slope changes.
+ * the line from embeddings of 0, at the midpoints of IG_STEPS parts, which are short where the logit's slope changes, or
+ * twice as many until the share is within 1 % of 1.
  */
 function integratedGradients({ network }: Translator, run: Translation, step: number, other: number | null) {
   const { d_model: width, tgt_vocab_size } = network.config;
@@ -162,21 +162,27 @@ function integratedGradients({ network }: Translator, run: Translation, step: nu
     return { embeddings, logit: dot(logits, explained), gradients: () => tape.gradients(logits, explained) };
   };
   const whole = pass(1);
-  const [attribution, ofInput] = whole.embeddings.map((each) => new Float64Array(each.length / width)); // by token
-  const logits = range(INTERVALS + 1).map((i) => pass(i / INTERVALS).logit);
-  partsWhereItBends(logits).forEach((count, interval) => {
-    const weight = 1 / INTERVALS / count;
-    for (let part = 0; part < count; part++) {
-      const { embeddings, gradients } = pass(interval / INTERVALS + (part + 0.5) * weight);
-      const found = gradients();
-      [attribution, ofInput].forEach((added, side) => {
-        const [gradient, embedding] = [there(found.get(embeddings[side])), whole.embeddings[side]];
-        for (let at = 0; at < gradient.length; at++)
-          added[Math.floor(at / width)] += gradient[at] * embedding[at] * weight;
-      });
-    }
-  });
-  const total = [...attribution, ...ofInput].reduce((sum, each) => sum + each);
-  const difference = whole.logit - logits[0];
-  return { attribution, complete: difference ? total / difference : 1 };
+  const integrate = (intervals: number) => {
+    const [attribution, ofInput] = whole.embeddings.map((each) => new Float64Array(each.length / width)); // by token
+    const logits = range(intervals + 1).map((i) => pass(i / intervals).logit);
+    partsWhereItBends(logits).forEach((count, interval) => {
+      const weight = 1 / intervals / count;
+      for (let part = 0; part < count; part++) {
+        const { embeddings, gradients } = pass(interval / intervals + (part + 0.5) * weight);
+        const found = gradients();
+        [attribution, ofInput].forEach((added, side) => {
+          const [gradient, embedding] = [there(found.get(embeddings[side])), whole.embeddings[side]];
+          for (let at = 0; at < gradient.length; at++)
+            added[Math.floor(at / width)] += gradient[at] * embedding[at] * weight;
+        });
+      }
+    });
+    const total = [...attribution, ...ofInput].reduce((sum, each) => sum + each);
+    const difference = whole.logit - logits[0];
+    return { attribution, complete: difference ? total / difference : 1 };
+  };
+  for (let steps = IG_STEPS; ; steps *= 2) {
+    const found = integrate(steps / 2);
+    if (steps >= MAX_IG_STEPS || Math.abs(found.complete - 1) <= COMPLETE) return found;
+  }
 }
