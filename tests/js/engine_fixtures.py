@@ -85,7 +85,7 @@ def changes(name: str) -> Iterator[list[dict[str, Any]]]:
     yield [{"do": "swap_word", "position": 0, "word": "Motorrad"}]
     yield [{"do": "force_word", "step": 1, "word": "S"}]
     yield [{"do": "force_word", "step": 2**40, "word": forced}]
-    yield [{"do": "edit_mask", "kind": "cross", "query": 99, "key": 99, "allowed": False}]
+    yield [{"do": "edit_mask", "kind": "cross", "query": query, "key": 99, "allowed": False} for query in (99, 10, 9)]
     yield [{"do": "temperature", "kind": "all", "temperature": value} for value in (2, 3)]
     yield [{"do": "unknown"}]
 

@@ -41,10 +41,10 @@ export function parseChanges(given: unknown, forms: Record<string, ChangeForm>):
     found.set(place, change);
   }
   const order = (change: Change) => Object.keys(forms).indexOf(change.do);
-  return [...found.values()].sort((one, two) => order(one) - order(two) || (written(one) < written(two) ? -1 : 1));
+  const compare = (one: string, two: string) => one.localeCompare(two, "en", { numeric: true }); // layer 2 before layer 10
+  return [...found.values()].sort((one, two) => order(one) - order(two) || compare(written(one), written(two)));
 }
 
-/** In the order of such texts, as in that of Python's, layer 10 is before layer 2. */
 const written = (change: Change) => JSON.stringify(change);
 
 const isIndex = (value: unknown) => Number.isInteger(value) && Number(value) >= 0;
