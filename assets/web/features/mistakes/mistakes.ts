@@ -3,7 +3,7 @@
 import type { DecodingSymptom, MistakeCode, MistakeRequest, Symptom } from "#schema";
 import { api, canAsk, NO_ANSWER, reasonOf } from "../../api/client.ts";
 import * as trainings from "../../api/mistake-training.ts";
-import { isOwn } from "../../api/models.ts";
+import { modelName } from "../../api/models.ts";
 import { EXERCISES, offeredCauses, opening } from "../../api/schema.ts";
 import { readSession, writeSession } from "../../api/session.ts";
 import type { Child, View } from "../../api/types.ts";
@@ -192,9 +192,9 @@ function symptomOf(name: string, signal: AbortSignal, show: (found: Symptom | nu
 function describeSymptom(exercise: string, found: DecodingSymptom | Symptom) {
   const { checkpoint, sentence } = state.run;
   const isDecoding = "model" in found; // of a training, curves are seen
-  const isOfAnother = isDecoding && found.model !== checkpoint && !isOwn(found.model);
-  const isElsewhere = isDecoding && (isOfAnother || found.sentence !== sentence);
-  const places = { model: isDecoding && found.model, sentence: word(found.sentence, "source") };
+  const model = isDecoding ? found.model : null;
+  const isElsewhere = isDecoding && (model !== null || found.sentence !== sentence);
+  const places = { model: model ?? modelName(checkpoint), sentence: word(found.sentence, "source") };
   return [
     h("h3", {}, t("mistakes.symptom")),
     h("p", { class: "say" }, nodes(symptomText(exercise, found), symptomPlaces(found))),
