@@ -1,6 +1,7 @@
 // A change of the run, a model, a probability and an experiment, in words.
 
 import { modelName, models } from "../api/models.ts";
+import { opening } from "../api/schema.ts";
 import type { Change, ChangeOf, Places, Run } from "../api/types.ts";
 import { findExperiment, openExperiment } from "../state/experiments.ts";
 import { formatBytes, formatLanguages, formatList, formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
@@ -26,6 +27,7 @@ export function describeChange(change: Change, run: Run = tokenRun(state.run)) {
 function textOf(change: Change) {
   if (change.do === "remove_mask") return `change.remove_mask.${change.kind}`;
   if (change.do === "edit_mask") return `change.edit_mask.${change.allowed ? "open" : "closed"}`;
+  if (change.do === "force_word" && opening.drawn?.includes(change.step)) return "change.drawn_word";
   return change.do === "positions" ? `change.positions.${change.how}` : `change.${change.do}`;
 }
 

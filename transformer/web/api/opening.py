@@ -46,7 +46,8 @@ class Opening(TypedDict):
     train: dict[str, Any]
     mistakes: list[MistakeCode]
     place: NotRequired[str]  # of a saved run: where it opens, as its links have it,
-    home: NotRequired[str]  # and the address of the page that it comes from, "" where there is none
+    home: NotRequired[str]  # and the address of the page that it comes from, "" where there is none;
+    drawn: NotRequired[list[int]]  # the steps whose words a program drew
     site: NotRequired[Site]  # of a page without a server
 
 
