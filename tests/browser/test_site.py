@@ -121,6 +121,18 @@ def test_a_file_that_does_not_come_is_said_and_asked_for_again(browser: Browser,
     context.close()
 
 
+def test_texts_that_do_not_come_are_english_or_said_to_be_missing(browser: Browser, site: str) -> None:
+    context = browser.new_context(**LAPTOP, service_workers="block")
+    context.route("**/locales/zh-Hans*", lambda route: route.abort())
+    page = opened(context, f"{site}?language=zh-Hans")
+    expect(page.locator("html")).to_have_attribute("lang", "en")
+    for lost in ("locales/*", "app.js"):
+        context.route(f"**/{lost}", lambda route: route.abort())
+        page.goto(site)
+        expect(page.get_by_text("Reload it.")).to_be_visible()
+    context.close()
+
+
 def test_it_comes_again_without_a_network(browser: Browser, folder: Path) -> None:
     with visiting(browser) as context:
         with hosted(folder) as url:
