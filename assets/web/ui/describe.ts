@@ -7,7 +7,7 @@ import { findExperiment, openExperiment } from "../state/experiments.ts";
 import { formatBytes, formatLanguages, formatList, formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { baselineRun, likelihood, SIDES, state } from "../state/state.ts";
 import { tokenRun } from "../state/words.ts";
-import { word } from "./dom.ts";
+import { h, word } from "./dom.ts";
 import { link } from "./parts.ts";
 
 export function describeChange(change: Change, run: Run = tokenRun(state.run)) {
@@ -22,6 +22,16 @@ export function describeChange(change: Change, run: Run = tokenRun(state.run)) {
   if (change.do === "force_word") places.word = word(change.word, "target");
   if (change.do === "temperature") places.temperature = String(change.temperature);
   return nodes(textOf(change), places);
+}
+
+/** Of a page without a server: where there is one. */
+export function describeServer() {
+  const address = opening.site?.page;
+  const page = address && h("a", { href: address, target: "_blank", rel: "noopener" }, address);
+  return joinSentences(
+    page && nodes("site.page", { page }),
+    nodes("site.own", { command: h("code", {}, "make demo") }),
+  );
 }
 
 function textOf(change: Change) {

@@ -26,10 +26,12 @@ PARTS = ("whatif", "mistakes", "decoding")  # of Break it
 
 
 class Site(TypedDict):
-    """A page without a server: the questions that its engine answers, and its models."""
+    """A page without a server: the questions that its engine answers, its models, and the address of a page with a
+    server, "" where none is known."""
 
     questions: list[str]
     models: list[str]
+    page: str
 
 
 class Opening(TypedDict):

@@ -9,6 +9,7 @@ import { readSession, writeSession } from "../../api/session.ts";
 import type { Child, View } from "../../api/types.ts";
 import { formatMessage, formatNumber, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { state, update } from "../../state/state.ts";
+import { describeServer } from "../../ui/describe.ts";
 import { h, keepFocus, replaceKeepingFocus, twoFrames, word } from "../../ui/dom.ts";
 import { describeWaiting, formatDuration } from "../../ui/duration.ts";
 import { fitToScreen } from "../../ui/fit-to-screen.ts";
@@ -217,7 +218,8 @@ function trainingPanel({ name, seconds }: MistakeCode, isSolved: () => boolean, 
   const time = formatDuration(seconds ?? 0);
   const what = t(models === 1 ? "mistakes.live.one" : "mistakes.live.both");
   const here = joinSentences(what, t("mistakes.live.takes", { time }));
-  const about = h("p", { class: "lead" }, canAsk("train_mistake") ? here : t("mistakes.live.elsewhere"));
+  const elsewhere = () => joinSentences(t("mistakes.live.elsewhere"), describeServer());
+  const about = h("p", { class: "lead" }, canAsk("train_mistake") ? here : elsewhere());
   const status = h("p", { class: "hint", role: "status" });
   const bar = h("progress", { max: 1 });
   const left = h("span", { class: "left" });
