@@ -32,6 +32,7 @@ NEED_SERVER = {name for name, each in QUESTIONS.items() if each.streams} | {
     *("pairs", "plan", "stop_training", "delete_model", "share_model", "shared_model"),
     *("open_class", "vote", "lead_class", "weights_csv", "notebook", "interactive"),
     "similar_pairs",  # which a training would learn
+    "candidates",  # of pieces, which only published models have
 }
 
 

@@ -2,13 +2,14 @@
 
 import type * as Wire from "#schema";
 import { argmax, ranked } from "../arrays.ts";
-import { beamSearch, firstOtherSeed, sampledFrom, sampler } from "../decoding.ts";
+import { beamSearch, firstOtherSeed, sampledFrom } from "../decoding.ts";
+import { draw, Generator } from "../random.ts";
 import { requestRefusal } from "../refusal.ts";
 import type { Translation, Translator } from "../translator.ts";
 import { END, SPECIAL } from "../vocabulary.ts";
+import { MAX_CANDIDATES } from "./payload.ts";
 
 const MAX_DROPPED = 3; // branches that the page shows of those dropped at a step, the likeliest
-const MAX_CANDIDATES = 10; // a step
 const MAX_MISTAKES = 24; // tried in search of one from which free running does not recover
 const SMALLEST = 2.2250738585072014e-308; // Python's sys.float_info.min
 
@@ -49,7 +50,9 @@ export function sampled(translator: Translator, request: Wire.SampleRequest): Wi
   const { sentence, temperature = 1, top_k = 0, top_p = 1 } = request;
   const sampling = { temperature, top_k, top_p };
   const seed = request.seed ?? firstOtherSeed(translator.run(sentence).steps, sampling);
-  const drawn = translator.translate(sentence, { choose: sampler(sampling, seed) });
+  const generator = new Generator(seed);
+  const choose = (distribution: Float32Array) => draw(sampledFrom(distribution, sampling), generator);
+  const drawn = translator.translate(sentence, { choose });
   const steps = drawn.steps.map(({ token, distribution }) => {
     const drawnFrom = sampledFrom(distribution, sampling);
     const candidate = (id: number): Wire.DrawnCandidate => {
