@@ -131,6 +131,12 @@ def test_texts_that_do_not_come_are_english_or_said_to_be_missing(browser: Brows
     context.route("**/locales/zh-Hans*", lambda route: route.abort())
     page = opened(context, f"{site}?language=zh-Hans")
     expect(page.locator("html")).to_have_attribute("lang", "en")
+    page.locator("#language").select_option("zh-Hans")
+    page.wait_for_function("document.getElementById('language').validationMessage")
+    assert page.locator("#language").evaluate("each => [each.value, each.validationMessage]") == [
+        "en",
+        t("error.no_answer"),
+    ]
     for lost in ("locales/*", "app.js"):
         context.route(f"**/{lost}", lambda route: route.abort())
         page.goto(site)

@@ -5,20 +5,16 @@ import type * as Wire from "#schema";
 import type { Kind } from "../../api/types.ts";
 import { argmax, dot, logSoftmax, parts, range, softmax } from "../arrays.ts";
 import { cachedDecoder, decode } from "../decoding.ts";
-import { ofKinds, probeName, withoutHeads } from "../interventions.ts";
+import { changesProbe, ofKinds } from "../interventions.ts";
 import type { Encoded, Network, Probe } from "../network.ts";
 import { there } from "../refusal.ts";
 import { Tape } from "../tape.ts";
 import { looksAhead, SLACK, type Translation, type Translator } from "../translator.ts";
 import { PAD_ID } from "../vocabulary.ts";
 
-/** The network without a head, whose output becomes zero before W_O (§3.2.2). */
-function without({ network }: Translator, kind: Kind, layer: number, head: number) {
-  const place = probeName(kind, layer, "head_output");
-  return network.watchedBy((name, value, width) =>
-    name === place ? withoutHeads(value, width, network.headDim, (each) => each === head) : value,
-  );
-}
+/** The network without a head. */
+const without = ({ network, ends }: Translator, kind: Kind, layer: number, head: number) =>
+  network.watchedBy(changesProbe([{ do: "ablate", kind, layer, head }], network, ends.limit));
 
 /** The probability of a whole output, token by token, by teacher forcing. */
 function probabilityOf({ ends }: Translator, network: Network, encoded: Encoded, output: number[]) {
