@@ -34,14 +34,15 @@ const fail = (sentence) => (error) => {
 };
 """
 
-LOST = (
-    "This page did not get all its files. Reload it. A copy on a disk needs a server: "
-    "run “python -m http.server” in its folder and open http://localhost:8000."
-)
+LOST = """
+const lost = fail(
+    "This page did not get all its files. Reload it. A copy on a disk needs a server: " +
+    "run “python -m http.server” in its folder and open http://localhost:8000.",
+);
+"""
 START = """
-import("./{app}")
-    .then(({{ start }}) => start(document.querySelector(".html-container > .view")))
-    .catch(fail("{lost}"));
+import {{ start }} from "./{app}";
+start(document.querySelector(".html-container > .view")).catch(lost);
 navigator.serviceWorker?.register("./sw.js");
 """
 
@@ -79,8 +80,8 @@ def site_document(opening: Any, script: str, style: str, icon: str) -> str:
     """A document beside its files: the addresses of the page's module, its styles and its icon."""
     links = (("stylesheet", style), ("icon", icon), ("modulepreload", script))
     linked = "\n".join(f'<link rel="{name}" href="{address}">' for name, address in links)
-    module = f'<script type="module">{FAIL}{START.format(app=script, lost=LOST)}</script>'
-    return _document(NAME, linked, _data("opening", opening), module)
+    module = f'<script type="module" onerror="lost(event)">{START.format(app=script)}</script>'
+    return _document(NAME, linked, _data("opening", opening), f"<script>{FAIL}{LOST}</script>", module)
 
 
 def _data(name: str, value: Any) -> str:

@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import torch
 from pydantic_core import to_jsonable_python
 
 from ..data import CORPORA
@@ -99,4 +100,5 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("--page", default="", help="the address of a page with a server, for what the site lacks")
     asked = parser.parse_args()
+    torch.set_num_threads(1)  # more only slow a small network down
     write(asked.folder, asked.page)
