@@ -1,7 +1,5 @@
 // Operations on arrays of float32 numbers, as PyTorch's are; sums are float64. A matrix is its rows, one after the other.
 
-import { type Order, waveOf } from "../state/sinusoid.ts";
-
 export const range = (count: number) => Array.from({ length: count }, (_, i) => i);
 
 /** The equal parts of an array: the rows of a matrix, or the maps of heads. */
@@ -124,11 +122,14 @@ export function transposedLinear(x: Float32Array, weight: Float32Array, outputs:
   return y;
 }
 
-/** The sinusoidal positions (§3.5), (length, width). */
-export function sinusoidalPositions(length: number, width: number, order?: Order) {
-  const waves = range(width).map((dimension) => waveOf(dimension, width, order));
-  return Float32Array.from({ length: length * width }, (_, at) => {
-    const { name, wavelength } = waves[at % width];
-    return Math[name]((2 * Math.PI * Math.floor(at / width)) / wavelength);
-  });
+/** The sinusoidal positions (§3.5), (length, width): sines and cosines in turn, or in halves as Marian has them. */
+export function sinusoidalPositions(length: number, width: number, halves = false) {
+  const encoding = new Float32Array(length * width);
+  for (let at = 0; at < encoding.length; at++) {
+    const [position, i] = [Math.floor(at / width), at % width];
+    const angle = position * Math.exp((i - (i % 2)) * (-Math.log(10000) / width));
+    const place = halves ? (i % 2) * Math.ceil(width / 2) + (i >> 1) : i;
+    encoding[position * width + place] = i % 2 ? Math.cos(angle) : Math.sin(angle);
+  }
+  return encoding;
 }

@@ -29,7 +29,7 @@ const OTHERS: Answering<[Translators]> = {
   translate,
   alternatives,
   positional_encoding: (_, { length, d_model, sinusoid }) => {
-    return { values: floats(sinusoidalPositions(length, d_model, sinusoid)) };
+    return { values: floats(sinusoidalPositions(length, d_model, sinusoid === "halves")) };
   },
 };
 const [OF_RUN, OF_MODEL, REST] = [ABOUT_RUN, ABOUT_MODEL, OTHERS] as Record<string, any>[];

@@ -57,14 +57,13 @@ export class Translator {
     return { start, end, limit: this.data.output_limit };
   }
 
-  /** The run of a request, computed once as long as it is among the latest. */
+  /** The run of a request, computed once while its views ask about it. */
   run(sentence: string, given: unknown[] = []): Translation {
     const changes = parseChanges(given, this.data.changes);
     const key = JSON.stringify([sentence, changes]);
     const run = this.runs.get(key) ?? this.translate(sentence, { changes });
-    this.runs.delete(key);
+    if (this.runs.size === MAX_RUNS) this.runs.clear(); // each takes milliseconds
     this.runs.set(key, run);
-    if (this.runs.size > MAX_RUNS) this.runs.delete(this.runs.keys().next().value as string);
     return run;
   }
 

@@ -2,10 +2,10 @@
 
 import type { Run } from "../api/types.ts";
 
-export type Order = Run["model"]["sinusoid"];
+type Order = Run["model"]["sinusoid"];
 
 /** A dimension's wave: its place `pair` among the sines or the cosines, and how many positions one turn takes. */
-export function waveOf(dimension: number, width: number, order?: Order) {
+export function waveOf(dimension: number, width: number, order: Order) {
   const sines = Math.ceil(width / 2);
   const isHalves = order === "halves";
   const pair = isHalves ? dimension % sines : dimension >> 1;
