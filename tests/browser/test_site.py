@@ -88,7 +88,7 @@ def test_what_needs_a_server_says_so_and_nothing_is_offered_in_vain(browser: Bro
         page = opened(context, f"{site}?tab=train&checkpoint=classroom")
         expect(page.locator("#panel-train")).to_contain_text("make demo")
         expect(page.locator("#panel-train").locator("button, input, select")).to_have_count(0)
-        expect(page.locator("#panel-train a")).to_have_attribute("href", ELSEWHERE)
+        expect(page.locator("#panel-train a.link")).to_have_attribute("href", ELSEWHERE)
         page.locator("#menu > summary").click()
         page.locator("#downloads > summary").click()
         expect(page.locator("#downloads [data-file]")).to_have_count(1)

@@ -27,7 +27,7 @@ export function describeChange(change: Change, run: Run = tokenRun(state.run)) {
 /** Of a page without a server: where there is one. */
 export function describeServer() {
   const address = opening.site?.page;
-  const page = address && h("a", { href: address, target: "_blank", rel: "noopener" }, address);
+  const page = address && h("a", { class: "link", href: address, target: "_blank", rel: "noopener" }, address);
   return joinSentences(
     page && nodes("site.page", { page }),
     nodes("site.own", { command: h("code", {}, "make demo") }),
