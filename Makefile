@@ -1,6 +1,7 @@
 # For visitors
 #   make demo       set up and serve the page
-#   make site       write the page without a server into the folder site, for any static host
+#   make site       write the page without a server into the folder site, for any static host;
+#                   PAGE=ADDRESS of one with a server, to which it leads for trainings and classes
 # For developers
 #   make check      format, lint, types and the fast tests: a minute, after every change
 #   make test       everything, with a browser; sets up what it needs on a fresh machine
@@ -40,7 +41,7 @@ demo: .venv/demo
 SIDE_BY_SIDE = @$(MAKE) --no-print-directory -j2 $(if $(filter output-sync,$(.FEATURES)),--output-sync)
 
 site: .venv/demo
-	$(BIN)/python -m transformer.web.site site
+	$(BIN)/python -m transformer.web.site site $(if $(PAGE),--page $(PAGE))
 
 check: .venv/measure .venv/js
 	$(SIDE_BY_SIDE) library page lint

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from tests.marian import marian_folder
 from transformer import Translation, Translator
 from transformer.analysis.sublayer import inspect_sublayer
+from transformer.inference.decoding import Sampling
 
 from .catalogue import t
 from .conftest import BIER, alone, translate, translator
@@ -140,6 +141,15 @@ def test_words_that_python_forced_or_drew_are_said_to_be(browser: Browser, tmp_p
         page.locator("#tab-attention").click()
         drawn(page, "attention")
         expect(page.locator("#ablation")).to_have_count(0)  # nor can changes be undone here
+        sampled = translator("toy").translate(BIER, forced=("i", "want"), sampling=Sampling(temperature=50, seed=1))
+        step = next(t for t, made in enumerate(sampled.steps) if made.token != made.candidates[0].token)
+        sampled.to_html(tmp_path / "run.html")
+        opened(page, f"{(tmp_path / 'run.html').as_uri()}#tab=translate&step={step + 1}")
+        expect(page.locator("#story .say")).to_contain_text(f"{sampled.output[step]} ")
+        page.locator("#tab-overview").click()
+        expect(page.locator("#overview .say")).to_contain_text(t("overview.is_drawn"))
+        expect(page.locator("body")).to_contain_text(t("change.drawn_word", step=step + 1, word=sampled.output[step]))
+        expect(page.locator("body")).not_to_contain_text("forced")
 
 
 def test_it_works_in_a_frame_without_any_right(browser: Browser, file: str) -> None:

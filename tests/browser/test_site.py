@@ -16,12 +16,13 @@ from .test_accessible import AXE, AXE_SAYS, RULES
 
 TABS = ("overview", "translate", "attention", "positions", "inside", "train", "break", "lesson")
 HUND = "Der Hund sieht die Katze"
+ELSEWHERE = "https://example.org/page"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    write(folder)
+    write(folder, ELSEWHERE)
     return folder
 
 
@@ -87,6 +88,7 @@ def test_what_needs_a_server_says_so_and_nothing_is_offered_in_vain(browser: Bro
         page = opened(context, f"{site}?tab=train&checkpoint=classroom")
         expect(page.locator("#panel-train")).to_contain_text("make demo")
         expect(page.locator("#panel-train").locator("button, input, select")).to_have_count(0)
+        expect(page.locator("#panel-train a.link")).to_have_attribute("href", ELSEWHERE)
         page.locator("#menu > summary").click()
         page.locator("#downloads > summary").click()
         expect(page.locator("#downloads [data-file]")).to_have_count(1)
@@ -103,9 +105,12 @@ def test_what_needs_a_server_says_so_and_nothing_is_offered_in_vain(browser: Bro
         expect(page.locator("#mistakes .symptom .hint").first).to_contain_text(elsewhere)
         page.locator("#mistakes .exercises button", has=page.locator(".kind.training")).first.click()
         expect(page.locator("#mistakes .live .go")).to_be_hidden()
-        expect(page.locator("#mistakes .live .lead")).to_have_text(t("mistakes.live.elsewhere"))
+        expect(page.locator("#mistakes .live .lead")).to_contain_text(t("mistakes.live.elsewhere"))
+        expect(page.locator("#mistakes .live .lead")).to_contain_text(ELSEWHERE)
         page.get_by_role("button", name=t("mistakes.live.recorded")).click()
         expect(page.locator("#mistakes .symptom .say")).not_to_be_empty()
+        page.goto(f"{site}?room=ABCDE")
+        expect(page.locator("#class")).to_contain_text(t("error.needs_server"))
 
 
 @pytest.mark.parametrize("lost", ["engine.js", "toy.planes.gz"])
@@ -118,6 +123,24 @@ def test_a_file_that_does_not_come_is_said_and_asked_for_again(browser: Browser,
     context.unroute_all()
     ask(page, "ich mochte ein cola")
     expect(page.locator("#translation")).to_contain_text("coke")
+    context.close()
+
+
+def test_texts_that_do_not_come_are_english_or_said_to_be_missing(browser: Browser, site: str) -> None:
+    context = browser.new_context(**LAPTOP, service_workers="block")
+    context.route("**/locales/zh-Hans*", lambda route: route.abort())
+    page = opened(context, f"{site}?language=zh-Hans")
+    expect(page.locator("html")).to_have_attribute("lang", "en")
+    page.locator("#language").select_option("zh-Hans")
+    page.wait_for_function("document.getElementById('language').validationMessage")
+    assert page.locator("#language").evaluate("each => [each.value, each.validationMessage]") == [
+        "en",
+        t("error.no_answer"),
+    ]
+    for lost in ("locales/*", "app.js"):
+        context.route(f"**/{lost}", lambda route: route.abort())
+        page.goto(site)
+        expect(page.get_by_text("Reload it.")).to_be_visible()
     context.close()
 
 

@@ -228,6 +228,12 @@ def test_changes_that_contradict_each_other_are_refused(two: tuple[Change, Chang
 # As JSON
 
 
+def test_changes_stand_in_the_order_of_their_numbers() -> None:
+    forced = [ForceWord(step, word) for step, word in ((2, "beer"), (10, "a"))]
+    ablated = [AblateHead("cross", layer, head) for layer in (2, 10) for head in (3, 11)]
+    assert changes(*reversed(forced), *reversed(ablated)).changes == (*ablated, *forced)
+
+
 def test_interventions_survive_json() -> None:
     these = changes(*EVERY, SwapWord(0, "ein"), ForceWord(2, "coke"))
     assert Interventions.parse(json.loads(json.dumps(these.to_json()))) == these

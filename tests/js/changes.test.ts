@@ -3,9 +3,16 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { schema } from "../../assets/web/api/schema.ts";
+import { opening, schema } from "../../assets/web/api/schema.ts";
 import type { Change } from "../../assets/web/api/types.ts";
-import { formatChanges, isAblated, isLasting, parseChanges, temperatureOf } from "../../assets/web/state/changes.ts";
+import {
+  formatChanges,
+  insteadOfChoice,
+  isAblated,
+  isLasting,
+  parseChanges,
+  temperatureOf,
+} from "../../assets/web/state/changes.ts";
 
 /** One of each kind. */
 const CHANGES: Change[] = [
@@ -56,4 +63,12 @@ test("only changes that name a sentence's words or cells end with it", () => {
     CHANGES.filter((each) => !isLasting(each)).map((each) => each.do),
     ["edit_mask", "swap_word", "force_word"],
   );
+});
+
+test("a word that a saved run drew is not a forced one", () => {
+  const how = () => [0, 1].map((step) => insteadOfChoice(step, { changes: CHANGES }));
+  assert.deepEqual(how(), ["forced", null]);
+  opening.drawn = [0, 1];
+  assert.deepEqual(how(), ["drawn", null]);
+  delete opening.drawn;
 });

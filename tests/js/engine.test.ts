@@ -143,7 +143,7 @@ test("a worker answers by the number of a question", async () => {
     postMessage: (message: unknown) => posted.push(message),
   });
   await import("../../assets/web/engine/worker.ts");
-  receive({ data: { load: { name: "toy", ...model("toy") } } });
+  receive({ data: { load: { toy: model("toy") } } });
   receive({ data: { id: 1, name: "translate", request: { checkpoint: "toy", sentence: "ein Cola" } } });
   receive({ data: { id: 2, name: "translate", request: { checkpoint: "toy", sentence: "ein Haus" } } });
   assert.deepEqual(

@@ -85,9 +85,11 @@ def changes(name: str) -> Iterator[list[dict[str, Any]]]:
     yield [{"do": "swap_word", "position": 0, "word": "Motorrad"}]
     yield [{"do": "force_word", "step": 1, "word": "S"}]
     yield [{"do": "force_word", "step": 2**40, "word": forced}]
-    yield [{"do": "edit_mask", "kind": "cross", "query": 99, "key": 99, "allowed": False}]
+    yield [{"do": "edit_mask", "kind": "cross", "query": query, "key": 99, "allowed": False} for query in (99, 10, 9)]
     yield [{"do": "temperature", "kind": "all", "temperature": value} for value in (2, 3)]
-    yield [{"do": "unknown"}]
+    yield [{"do": "drop_residual", "stack": "encoder", "layer": 0, "sublayer": 1.5}]
+    yield [{"do": "temperature", "kind": "all", "temperature": 0}]
+    yield [{"do": "ablate", "kind": "unknown", "layer": 0, "head": 0}]
 
 
 def cases() -> Iterator[Case]:
@@ -100,7 +102,7 @@ def cases() -> Iterator[Case]:
         for each in (*REFUSED, *SPELT, SENTENCES["toy" if name == "classroom" else "classroom"]):
             yield "translate", {"checkpoint": name, "sentence": each, "or_other_model": True, "or_example": True}
             yield "alternatives", {"checkpoint": name, "sentence": each, "own": []}
-        nothing = [{"do": "unknown"}]
+        nothing = [{"do": "remove_mask", "kind": "unknown"}]
         yield "translate", {"checkpoint": name, "sentence": "Motorrad", "changes": nothing, "or_example": True}
         for made in changes(name):
             yield "translate", {"checkpoint": name, "sentence": OTHER[name], "changes": made}
@@ -122,7 +124,12 @@ def cases() -> Iterator[Case]:
             yield each, {"checkpoint": name}
     yield "sweep", {"checkpoint": "classroom", "sentence": CLASSROOM, "on": "held_out"}
     yield "recorded", {"name": "causal_mask"}
-    for length, d_model, sinusoid in ((5, 16, "interleaved"), (50, 64, "halves"), (7, 3, "interleaved")):
+    for length, d_model, sinusoid in (
+        (50, 64, "halves"),
+        (9, 15, "halves"),
+        (5, 16, "interleaved"),
+        (7, 3, "interleaved"),
+    ):
         yield "positional_encoding", {"length": length, "d_model": d_model, "sinusoid": sinusoid}
 
 
@@ -142,9 +149,6 @@ def of_run(run: dict[str, Any]) -> Iterator[Case]:
             about = {"checkpoint": run["checkpoint"], "kind": kind, "layer": 1, "part": part}
             yield "parameters", {**about, "row": 7}
             yield "parameters", {**about, "row": 9999}
-    for text in ("", "a", "BE"):
-        yield "candidates", {**run, "step": 2, "text": text}
-    yield "candidates", {**run, "step": 99}
     if (run["checkpoint"] == "toy") == (run["changes"][:1] == [ABLATED]):
         yield "why", {**run, "step": 2, "other": "." if run["changes"] else None}
 

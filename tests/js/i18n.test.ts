@@ -3,6 +3,8 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { gzipSync } from "node:zlib";
+import { fetchAsset } from "../../assets/web/api/schema.ts";
 import { chooseLanguage, language } from "../../assets/web/state/i18n.ts";
 
 test("texts that come late do not undo a later choice", async ({ mock }) => {
@@ -19,4 +21,11 @@ test("texts that come late do not undo a later choice", async ({ mock }) => {
   answers.zh(null);
   await first;
   assert.equal(language, "en");
+});
+
+test("a packed file is read whether or not its host had the browser unpack it", async ({ mock }) => {
+  for (const content of [gzipSync("{}"), "{}"]) {
+    mock.method(globalThis, "fetch", async () => new Response(content));
+    assert.deepEqual(await (await fetchAsset("/locales/en.json.gz")).json(), {});
+  }
 });

@@ -5,7 +5,7 @@ B batch, H heads, Q queries, K keys, T positions, D model width, d one head's wi
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, field, fields
+from dataclasses import asdict, astuple, field, fields
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import torch
@@ -260,7 +260,7 @@ class Interventions:
         for change in changes:
             if (other := places.setdefault(change.place, change)) is not change:
                 raise ValueError(f"{change} contradicts {other}.")
-        ordered = sorted(changes, key=lambda change: (_ORDER.index(change.do), repr(change)))
+        ordered = sorted(changes, key=lambda change: (_ORDER.index(change.do), astuple(change)))
         object.__setattr__(self, "changes", tuple(ordered))
 
     @classmethod

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from importlib.util import find_spec
 from pathlib import Path
@@ -187,6 +187,7 @@ class Translation:
         checkpoint, device: the model's name and the device it ran on.
         interventions: the changes made to this run.
         in_pieces: whether the tokens are pieces of words.
+        drawn: the steps whose tokens were drawn, neither the model's choice nor forced.
         value_weighted: what each key adds to each query, where `Translator.translate` was asked for it.
         translator: that made it.
     """
@@ -205,6 +206,7 @@ class Translation:
     interventions: Interventions = NOTHING
     typed: tuple[str, ...] = ()
     in_pieces: bool = False
+    drawn: tuple[int, ...] = ()
     value_weighted: ValueWeighted | None = None
     translator: "Translator | None" = None
 
@@ -468,7 +470,9 @@ class Translator:
                 values = self._values(decoding)
                 norms = engine_norms(engine, checkpoint.model, decoding) if value_weighted else {}
         ids, distributions = [step.token for step in steps], [step.distribution for step in steps]
-        return self._translation(sentence, source, ids, distributions, values, norms, interventions=interventions)
+        made = self._translation(sentence, source, ids, distributions, values, norms, interventions=interventions)
+        free = (t for t in range(len(ids)) if t >= len(forced_ids) or forced_ids[t] is None)
+        return replace(made, drawn=tuple(free)) if sampling else made
 
     def show(self, sentence: str, **place: str | int | bool) -> "RunWidget":
         """Translate in a notebook and show the page, which asks this process for what it lacks: other sentences, forced

@@ -51,7 +51,6 @@ class EngineData(TypedDict):
     """
 
     checkpoint: str
-    config: dict[str, int]
     source_length: int
     output_limit: int
     pad_source: bool
@@ -77,13 +76,13 @@ def engine_data(checkpoint: str) -> EngineData:
     made, config = model.checkpoint, model.checkpoint.model.config
     sizes: dict[str, Any] = {name: value for name, value in vars(config).items() if type(value) is int}
     plain = TransformerConfig(**sizes, dropout=config.dropout)
-    if config != plain or not (made.src_vocab.folds and made.tgt_vocab.folds):
+    is_even = config.num_encoder_layers == config.num_decoder_layers
+    if config != plain or not is_even or not (made.src_vocab.folds and made.tgt_vocab.folds):
         raise ValueError(f"assets/web/engine has no place for the network or the vocabularies of {checkpoint}.")
     examples = [each.sentence for each in examples_of(checkpoint)]
     first = RunRequest(checkpoint=checkpoint, sentence=examples[0])
     return {
         "checkpoint": checkpoint,
-        "config": sizes,
         "source_length": made.source_length,
         "output_limit": made.output_limit,
         "pad_source": made.pad_source,

@@ -24,9 +24,25 @@ const preferred = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : 
 document.body.classList.toggle("dark", (asked ?? chosen ?? preferred) === "dark");
 """
 
+# What waits for its views is hidden: see assets/head.html.
+FAIL = """
+const fail = (sentence) => (error) => {
+    const place = document.querySelector(".html-container");
+    place.style.visibility = "visible";
+    place.textContent = sentence;
+    throw error;
+};
+"""
+
+LOST = """
+const lost = fail(
+    "This page did not get all its files. Reload it. A copy on a disk needs a server: " +
+    "run “python -m http.server” in its folder and open http://localhost:8000.",
+);
+"""
 START = """
 import {{ start }} from "./{app}";
-start(document.querySelector(".html-container > .view"));
+start(document.querySelector(".html-container > .view")).catch(lost);
 navigator.serviceWorker?.register("./sw.js");
 """
 
@@ -40,10 +56,7 @@ UNPACK = """
     unpacked.content = all.subarray(end + 1);
     for (const kind of ["style", "script"])
         document.head.append(Object.assign(document.createElement(kind), { textContent: unpacked[kind] }));
-})().catch((error) => {
-    document.querySelector(".html-container").textContent = "This file needs a browser of 2023 or newer.";
-    throw error;
-});
+})().catch(fail("This file needs a browser of 2023 or newer."));
 """
 
 
@@ -60,14 +73,15 @@ def file_document(opening: Any, script: str, title: str, content: bytes, **more:
     packed = base64.b64encode(gzip.compress(line + b"\n" + content, mtime=0)).decode()
     policy = f'<meta http-equiv="Content-Security-Policy" content="{NO_REQUESTS}">'
     parts = (_data("opening", opening), f'<script type="text/plain" id="packed">{packed}</script>')
-    return _document(f"{title} · {NAME}", policy, *parts, f"<script>{UNPACK}</script>")
+    return _document(f"{title} · {NAME}", policy, *parts, f"<script>{FAIL}{UNPACK}</script>")
 
 
 def site_document(opening: Any, script: str, style: str, icon: str) -> str:
     """A document beside its files: the addresses of the page's module, its styles and its icon."""
-    linked = f'<link rel="stylesheet" href="{style}">\n<link rel="icon" href="{icon}">'
-    module = f'<script type="module">{START.format(app=script)}</script>'
-    return _document(NAME, linked, _data("opening", opening), module)
+    links = (("stylesheet", style), ("icon", icon), ("modulepreload", script))
+    linked = "\n".join(f'<link rel="{name}" href="{address}">' for name, address in links)
+    module = f'<script type="module" onerror="lost(event)">{START.format(app=script)}</script>'
+    return _document(NAME, linked, _data("opening", opening), f"<script>{FAIL}{LOST}</script>", module)
 
 
 def _data(name: str, value: Any) -> str:

@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import torch
 from pydantic_core import to_jsonable_python
 
 from ..data import CORPORA
@@ -32,11 +33,16 @@ NEED_SERVER = {name for name, each in QUESTIONS.items() if each.streams} | {
     *("pairs", "plan", "stop_training", "delete_model", "share_model", "shared_model"),
     *("open_class", "vote", "lead_class", "weights_csv", "notebook", "interactive"),
     "similar_pairs",  # which a training would learn
+    "candidates",  # of pieces, which only published models have
 }
 
 
-def write(folder: Path) -> None:
-    """Write the site into a folder; other versions that are there go."""
+def write(folder: Path, page: str = "") -> None:
+    """Write the site into a folder; other versions that are there go.
+
+    Args:
+        page: the address of a page with a server, to which visitors are led for what the site lacks.
+    """
     files = _files()
     digests = (hashlib.sha256(name.encode() + content).digest() for name, content in sorted(files.items()))
     version = VERSIONS + hashlib.sha256(b"".join(digests)).hexdigest()[:12]
@@ -46,10 +52,11 @@ def write(folder: Path) -> None:
         file = folder / version / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content)
-    page = site_document(_opening(version), f"{version}/app.js", f"{version}/app.css", f"{version}/favicon.png")
-    (folder / "index.html").write_text(page, "utf-8")
+    app, style, icon = (f"{version}/{name}" for name in ("app.js", "app.css", "favicon.png"))
+    document = site_document(_opening(version, page), app, style, icon)
+    (folder / "index.html").write_text(document, "utf-8")
     kept = json.dumps(["./", *(f"{version}/{name}" for name in sorted(files))])
-    constants = f'const VERSION = "attention-bitte-{_digest(page)}";\nconst FILES = {kept};\n'
+    constants = f'const VERSION = "attention-bitte-{_digest(document)}";\nconst FILES = {kept};\n'
     (folder / "sw.js").write_text(constants + (shipped("assets") / "service-worker.js").read_text("utf-8"), "utf-8")
 
 
@@ -70,11 +77,11 @@ def _models() -> list[str]:
     return [name for name in CORPORA if name in available_checkpoints()]
 
 
-def _opening(version: str) -> dict[str, Any]:
+def _opening(version: str, page: str) -> dict[str, Any]:
     questions = [name for name in QUESTIONS if name not in NEED_SERVER]
     shared = page_schema(assets=version, plotly="", streams=[])
     opened: Any = opening(shared | {"classes": False})
-    site: Site = {"questions": questions, "models": _models()}
+    site: Site = {"questions": questions, "models": _models(), "page": page}
     shipped_models = {name: each for name, each in opened["models"].items() if name in site["models"]}
     here = {"device": "browser", "why": Message("device.browser").for_page(), "space_host": None}
     return {**opened, **here, "models": shipped_models, "site": site}
@@ -89,6 +96,9 @@ def _digest(text: str) -> str:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m transformer.web.site", description=write.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m transformer.web.site", description="Write the site into a folder.")
     parser.add_argument("folder", type=Path)
-    write(parser.parse_args().folder)
+    parser.add_argument("--page", default="", help="the address of a page with a server, for what the site lacks")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)  # more only slow a small network down
+    write(asked.folder, asked.page)

@@ -26,7 +26,11 @@ export function browserSource({ models, questions }: Site): Source {
       const answers = [fetchAsset(`/${name}.json.gz`), fetchAsset(`/${name}.planes.gz`)];
       const [data, packed] = await Promise.all(answers);
       const weights = joinPlanes(new Uint8Array(await packed.arrayBuffer()), WEIGHT_BYTES).buffer;
-      made.postMessage({ load: { name, data: await data.json(), weights } }, [weights]);
+      return [name, { data: await data.json(), weights }] as const;
+    };
+    const post = (loaded: Awaited<ReturnType<typeof load>>[]) => {
+      const all = loaded.map(([, { weights }]) => weights);
+      made.postMessage({ load: Object.fromEntries(loaded) }, all);
     };
     await new Promise((resolve, reject) => {
       const end = (error: unknown) => {
@@ -37,7 +41,7 @@ export function browserSource({ models, questions }: Site): Source {
         reject(error);
       };
       made.onerror = end; // its program has not come, or broke off
-      Promise.all(models.map(load)).then(resolve, end);
+      Promise.all(models.map(load)).then(post).then(resolve, end);
     });
     return made;
   }

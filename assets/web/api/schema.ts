@@ -21,8 +21,11 @@ export const assetAddress = (path: string) => new URL(schema.assets + path, docu
 export async function fetchAsset(path: string) {
   const answer = await fetch(assetAddress(path));
   if (!answer.ok) throw new Error(`${path} could not be fetched`);
-  const unpacked = path.endsWith(".gz") && answer.body?.pipeThrough(new DecompressionStream("gzip"));
-  return unpacked ? new Response(unpacked) : answer;
+  if (!path.endsWith(".gz")) return answer;
+  const content = await answer.blob();
+  const [first, second] = new Uint8Array(await content.slice(0, 2).arrayBuffer());
+  const isPacked = first === 0x1f && second === 0x8b; // else the host had the browser unpack it
+  return new Response(isPacked ? content.stream().pipeThrough(new DecompressionStream("gzip")) : content);
 }
 
 type Setting = Required<Pick<Parameter, "min" | "max" | "step" | "strategy">>;

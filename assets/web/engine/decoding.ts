@@ -65,11 +65,6 @@ export function sampledFrom(model: Float32Array, { temperature, top_k, top_p }: 
   return drawnFrom.map((p) => p / left);
 }
 
-export function sampler(sampling: Sampling, seed: number) {
-  const generator = new Generator(seed);
-  return (distribution: Float32Array) => draw(sampledFrom(distribution, sampling), generator);
-}
-
 /** The first seed that draws another token than greedy decoding outputs; 0 if none of the first thousand does. */
 export function firstOtherSeed(steps: Step[], sampling: Sampling) {
   const drawnFrom = steps.map(({ distribution }) => sampledFrom(distribution, sampling));

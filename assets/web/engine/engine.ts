@@ -1,24 +1,15 @@
 // Questions about runs, answered in the browser as transformer/web/api answers them on a server.
 
-import type {
-  Alternatives,
-  CandidatesRequest,
-  EngineData,
-  FoundCandidates,
-  MessageJSON,
-  ShownRun,
-  Wire,
-} from "#schema";
-import { parts, ranked, sinusoidalPositions, softmax } from "./arrays.ts";
+import type { Alternatives, EngineData, MessageJSON, ShownRun, Wire } from "#schema";
+import { sinusoidalPositions } from "./arrays.ts";
 import { parseChanges } from "./interventions.ts";
 import { heads, lens, sweep, why } from "./questions/contribution.ts";
 import { nearestSentence } from "./questions/nearest.ts";
 import { floats, pageRun } from "./questions/payload.ts";
 import { beam, diverging, forced, sampled } from "./questions/strategies.ts";
 import { checks, inputSum, inside, parameters, stack, valueNorms, valueOutput } from "./questions/sublayers.ts";
-import { Refusal, requestRefusal, there } from "./refusal.ts";
+import { Refusal, requestRefusal } from "./refusal.ts";
 import { type Translation, Translator } from "./translator.ts";
-import { casefold } from "./vocabulary.ts";
 
 type Questions = Wire["Questions"];
 type Answering<Subject extends unknown[]> = {
@@ -29,42 +20,35 @@ type Translators = Record<string, Translator>;
 export type Model = { data: EngineData; weights: ArrayBuffer };
 export type Engine = { answer: (name: string, request: any) => unknown };
 
-const MAX_FOUND = 10; // candidates of a search
-
 const ABOUT_RUN: Answering<[Translator, Translation]> = {
-  ...{ candidates, checks, why, lens, heads, inside, stack, sweep },
+  ...{ checks, why, lens, heads, inside, stack, sweep },
   ...{ value_output: valueOutput, value_norms: valueNorms, input_sum: inputSum },
 };
 const ABOUT_MODEL: Answering<[Translator]> = { surprise, parameters, beam, sampled, forced, diverging };
 const OTHERS: Answering<[Translators]> = {
   translate,
   alternatives,
-  positional_encoding(_, { length, d_model, sinusoid }) {
+  positional_encoding: (_, { length, d_model, sinusoid }) => {
     return { values: floats(sinusoidalPositions(length, d_model, sinusoid === "halves")) };
   },
 };
+const [OF_RUN, OF_MODEL, REST] = [ABOUT_RUN, ABOUT_MODEL, OTHERS] as Record<string, any>[];
 
 /** Answers the questions about these models, in the order in which one stands in for another. */
 export function makeEngine(models: Record<string, Model>): Engine {
   const made = Object.entries(models).map(([name, { data, weights }]) => [name, new Translator(data, weights)]);
   const translators: Translators = Object.fromEntries(made);
   const prepared = Object.values(models).flatMap(({ data }) => data.answers);
-  const all: Record<string, (request: any) => unknown> = {};
-  const add = (answering: object, about: (request: any) => unknown[]) => {
-    for (const [name, answer] of Object.entries(answering)) all[name] = (request) => answer(...about(request), request);
-  };
-  add(ABOUT_RUN, ({ checkpoint, sentence, changes }) => {
-    const translator = named(translators, checkpoint);
-    return [translator, translator.run(sentence, changes)];
-  });
-  add(ABOUT_MODEL, ({ checkpoint }) => [named(translators, checkpoint)]);
-  add(OTHERS, () => [translators]);
   return {
     answer(name, request) {
       const isAsked = (given: Record<string, unknown>) =>
         Object.entries(given).every(([key, value]) => request[key] === value);
       const known = prepared.find(([question, given]) => question === name && isAsked(given));
-      return known ? known[2] : there(all[name])(request);
+      if (known) return known[2];
+      if (REST[name]) return REST[name](translators, request);
+      const translator = named(translators, request.checkpoint);
+      if (OF_MODEL[name]) return OF_MODEL[name](translator, request);
+      return OF_RUN[name](translator, translator.run(request.sentence, request.changes), request);
     },
   };
 }
@@ -82,7 +66,7 @@ function named(translators: Translators, checkpoint: string) {
 }
 
 /** The run of a sentence and, if it has changes, the same without them. */
-function show(translator: Translator, sentence: string, changes: unknown = []): ShownRun {
+function show(translator: Translator, sentence: string, changes: unknown[] = []): ShownRun {
   const [baseline, run] = [translator.run(sentence), translator.run(sentence, changes)];
   if (run === baseline) return { run: pageRun(translator, run), baseline: null, refused: null };
   return { run: pageRun(translator, run, baseline), baseline: pageRun(translator, baseline), refused: null };
@@ -111,25 +95,6 @@ function surprise(translator: Translator, { changes }: Questions["surprise"]["re
   const unseen = pairs.filter(({ held_out }) => set && held_out === set);
   if (!unseen.length) throw new Refusal("error.no_held_out");
   return show(translator, unseen[Math.floor(Math.random() * unseen.length)].spelling, changes);
-}
-
-/** The tokens that contain a text: exact matches first, then those that begin with it, then the likeliest. */
-function candidates(translator: Translator, run: Translation, request: CandidatesRequest): FoundCandidates {
-  const tokens = translator.target.tokens.map(casefold);
-  const recorded = there(translator.record(run, (name) => name === "logits").get("logits"));
-  const logits = there(parts(recorded, run.steps.length)[request.step]);
-  const probabilities = softmax(logits);
-  const wanted = casefold((request.text ?? "").trim());
-  const likeliest = ranked(logits).map((id, rank) => ({ id, rank: rank + 1 }));
-  const matching = likeliest.filter(({ id }) => tokens[id].includes(wanted));
-  const otherness = ({ id }: { id: number }) => (tokens[id] === wanted ? 0 : tokens[id].startsWith(wanted) ? 1 : 2);
-  const found = matching
-    .sort((one, two) => otherness(one) - otherness(two))
-    .slice(0, MAX_FOUND)
-    .map(({ id, rank }) => {
-      return { token: translator.target.tokens[id], rank, probability: probabilities[id], logit: logits[id] };
-    });
-  return { count: matching.length, found };
 }
 
 /** Suggestions after a sentence that a model has refused. */

@@ -2,7 +2,7 @@
 
 import type { ChangeForm } from "#schema";
 import type { Change, ChangeOf, Kind } from "../api/types.ts";
-import { eachRow, range } from "./arrays.ts";
+import { eachRow } from "./arrays.ts";
 import type { Network, Probe } from "./network.ts";
 import { permutation } from "./random.ts";
 import { changesRefusal } from "./refusal.ts";
@@ -21,18 +21,11 @@ export const LOCATIONS = {
 export const probeName = (kind: Kind, layer: number, part: string) =>
   `${LOCATIONS[kind].stack}.${layer}.${LOCATIONS[kind].sublayer}.${part}`;
 
-/** The numbers of the layers that have a kind of attention. */
-export const layersOf = (network: Network, kind: Kind) => range(network.layers(LOCATIONS[kind].stack));
-
 /** Fields that say what a change does at its place, which all others name: two changes of one place contradict. */
 const EFFECTS = ["heads", "allowed", "how", "seed", "temperature", "word"];
-const MAX_CHANGES = 500;
-const MAX_WORD = 40;
-const DEFAULTS: Record<string, unknown> = { seed: 0, kind: "all" };
 
-/** Changes of an untrusted request, complete and in their order. Throws a refusal where one means nothing. */
-export function parseChanges(given: unknown, forms: Record<string, ChangeForm>): Change[] {
-  if (!Array.isArray(given) || given.length > MAX_CHANGES) throw changesRefusal();
+/** The changes of a request in their order. Throws a refusal where one that a link had means nothing. */
+export function parseChanges(given: unknown[], forms: Record<string, ChangeForm>): Change[] {
   const found = new Map<string, Change>(); // by place
   for (const each of given) {
     const change = parseChange(each, forms);
@@ -41,29 +34,19 @@ export function parseChanges(given: unknown, forms: Record<string, ChangeForm>):
     found.set(place, change);
   }
   const order = (change: Change) => Object.keys(forms).indexOf(change.do);
-  return [...found.values()].sort((one, two) => order(one) - order(two) || (written(one) < written(two) ? -1 : 1));
+  const compare = (one: string, two: string) => one.localeCompare(two, "en", { numeric: true }); // layer 2 before layer 10
+  return [...found.values()].sort((one, two) => order(one) - order(two) || compare(written(one), written(two)));
 }
 
-/** In the order of such texts, as in that of Python's, layer 10 is before layer 2. */
 const written = (change: Change) => JSON.stringify(change);
 
-const isIndex = (value: unknown) => Number.isInteger(value) && Number(value) >= 0;
-const FITS: Record<string, (value: any) => boolean> = {
-  position: isIndex,
-  number: isIndex,
-  temperature: (value) => value >= 0.01 && value <= 100,
-  positions: (value) => Array.isArray(value) && value.length > 0 && value.every(isIndex),
-  switch: (value) => typeof value === "boolean",
-  word: (value) => typeof value === "string" && value.length > 0 && value.length <= MAX_WORD,
-};
-
+/** What the reader of links (changes.ts) leaves open is checked here. */
 function parseChange(given: any, forms: Record<string, ChangeForm>): Change {
-  const { fields } = forms[given?.do] ?? {};
-  if (!fields || Object.keys(given).some((name) => name !== "do" && !(name in fields))) throw changesRefusal();
   const change: Record<string, unknown> = { do: given.do };
-  for (const [name, { kind, choices }] of Object.entries(fields)) {
-    const value = given[name] ?? (choices && !choices.includes("all") ? undefined : DEFAULTS[name]);
-    if (!(choices?.includes(value) ?? (FITS[name] ?? FITS[kind])(value))) throw changesRefusal();
+  for (const [name, { kind, choices }] of Object.entries(forms[given.do]?.fields ?? {})) {
+    const value = given[name];
+    const isNumber = name === "temperature" ? value >= 0.01 && value <= 100 : Number.isInteger(value);
+    if (!(choices?.includes(value) ?? (kind !== "number" || isNumber))) throw changesRefusal();
     change[name] = kind === "positions" ? [...new Set<number>(value)].sort((a, b) => a - b) : value;
   }
   return change as unknown as Change;
@@ -87,13 +70,13 @@ export function changesProbe(changes: Change[], network: Network, reach: number)
 /** The intermediates that a change replaces, and by what; none if it changes a token. */
 function replacement(change: Change, network: Network, reach: number): Replacement | undefined {
   const { config, headDim, weights } = network;
-  const everyLayer = (kind: Kind, part: string) => layersOf(network, kind).map((layer) => probeName(kind, layer, part));
+  const everyLayer = (kind: Kind, part: string) => network.layers.map((layer) => probeName(kind, layer, part));
   switch (change.do) {
     case "ablate":
     case "isolate": {
       const heads = change.do === "ablate" ? [change.head] : change.heads;
-      checkWithin(change.layer, network.layers(LOCATIONS[change.kind].stack));
-      for (const head of heads) checkWithin(head, config.n_heads);
+      checkWithin(change.layer, config.layers);
+      for (const head of heads) checkWithin(head, config.heads);
       const isOff = (head: number) => heads.includes(head) === (change.do === "ablate");
       const place = probeName(change.kind, change.layer, "head_output");
       return { places: [place], replace: (value, width) => withoutHeads(value, width, headDim, isOff) };
@@ -115,7 +98,7 @@ function replacement(change: Change, network: Network, reach: number): Replaceme
       return { places, replace: (scores) => scores.map((score) => score / change.temperature) };
     }
     case "drop_residual":
-      checkWithin(change.layer, network.layers(change.stack));
+      checkWithin(change.layer, config.layers);
       checkWithin(change.sublayer, change.stack === "encoder" ? 2 : 3, 1);
       return {
         places: [`${change.stack}.${change.layer}.residual${change.sublayer}`],

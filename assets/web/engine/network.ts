@@ -3,20 +3,12 @@
 //
 // S source, T target, Q queries, K keys, H heads, D model width, d one head's width, F feed-forward width, V vocabulary.
 
+import type { NetworkFacts } from "#schema";
 import type { Stack } from "../api/types.ts";
-import { dot, eachRow, joined, linear, normalised, softmax, sum, transposedLinear } from "./arrays.ts";
+import { dot, eachRow, joined, linear, normalised, range, softmax, sum, transposedLinear } from "./arrays.ts";
 import type { Weights } from "./safetensors.ts";
 import type { Tape } from "./tape.ts";
-
-export type Config = {
-  d_model: number;
-  n_heads: number;
-  d_ff: number;
-  num_encoder_layers: number;
-  num_decoder_layers: number;
-  tgt_vocab_size: number;
-  pad_id: number;
-};
+import { PAD_ID } from "./vocabulary.ts";
 
 /**
  * Sees every intermediate, by the names of transformer/README.md, and returns the value to continue with: watching and
@@ -35,12 +27,12 @@ export const startCache = (): Cache => ({ ids: [], self: [], cross: [] });
 
 /** A network, whose passes a probe may watch and change, and a tape may record for their derivatives. */
 export class Network {
-  readonly config: Config;
+  readonly config: NetworkFacts;
   readonly weights: Weights;
   private readonly probe?: Probe;
   private readonly tape?: Tape;
 
-  constructor(config: Config, weights: Weights, probe?: Probe, tape?: Tape) {
+  constructor(config: NetworkFacts, weights: Weights, probe?: Probe, tape?: Tape) {
     this.config = config;
     this.weights = weights;
     this.probe = probe;
@@ -49,18 +41,21 @@ export class Network {
 
   watchedBy = (probe?: Probe, tape?: Tape) => new Network(this.config, this.weights, probe, tape);
 
-  layers = (stack: Stack) => this.config[stack === "encoder" ? "num_encoder_layers" : "num_decoder_layers"];
+  /** The numbers of the layers of either stack. */
+  get layers() {
+    return range(this.config.layers);
+  }
 
   get headDim() {
-    return this.config.d_model / this.config.n_heads;
+    return this.config.d_model / this.config.heads;
   }
 
   /** Encode source ids. */
   encode(source: number[]): Encoded {
-    const isOpen = source.map((id) => id !== this.config.pad_id);
+    const isOpen = source.map((id) => id !== PAD_ID);
     const mask = maskOf(source.length, source.length, (_, key) => isOpen[key]);
     let x = this.embed("encoder", source, 0);
-    for (let layer = 0; layer < this.config.num_encoder_layers; layer++) {
+    for (const layer of this.layers) {
       const name = `encoder.${layer}`;
       const attention = `${name}.self_attention`;
       x = this.addAndNorm(name, 1, x, this.attend(attention, x, this.keysAndValues(attention, x), mask));
@@ -77,10 +72,10 @@ export class Network {
     const past = cache.ids.length;
     const ids = [...cache.ids, ...newest];
     cache.ids = ids;
-    const causal = maskOf(newest.length, ids.length, (t, key) => key <= past + t && ids[key] !== this.config.pad_id);
+    const causal = maskOf(newest.length, ids.length, (t, key) => key <= past + t && ids[key] !== PAD_ID);
     const padding = maskOf(newest.length, isOpen.length, (_, key) => isOpen[key]);
     let x = this.embed("decoder", newest, past);
-    for (let layer = 0; layer < this.config.num_decoder_layers; layer++) {
+    for (const layer of this.layers) {
       const name = `decoder.${layer}`;
       const [self, cross] = [`${name}.self_attention`, `${name}.cross_attention`];
       const [before, { k, v }] = [cache.self[layer], this.keysAndValues(self, x)];
@@ -94,7 +89,7 @@ export class Network {
   }
 
   /** Logits of the next token after each row of the decoder's output, (T, V). */
-  logits = (x: Float32Array) => this.see("logits", this.linear("output_projection", x), this.config.tgt_vocab_size);
+  logits = (x: Float32Array) => this.see("logits", this.linear("output_projection", x), this.config.target_words);
 
   /** The logits of every step of one full pass. */
   forward = (source: number[], target: number[]) => this.logits(this.decode(target, this.encode(source)));
@@ -224,8 +219,8 @@ export class Network {
 
   /** The product of each query's and each key's vector in every head, (H, Q, K), divided. */
   private products(queries: Float32Array, keys: Float32Array, divisor = 1) {
-    const { d_model: width, n_heads } = this.config;
-    const [d, found] = [this.headDim, new Float32Array((n_heads * queries.length * keys.length) / width ** 2)];
+    const { d_model: width, heads } = this.config;
+    const [d, found] = [this.headDim, new Float32Array((heads * queries.length * keys.length) / width ** 2)];
     this.eachCell(queries.length, keys.length, (at, query, key) => {
       let sum = 0;
       for (let i = 0; i < d; i++) sum += queries[query + i] * keys[key + i];

@@ -6,11 +6,11 @@ import type { EngineData, KnownPair } from "#schema";
 import type { Change, Kind } from "../api/types.ts";
 import { parts, sinusoidalPositions } from "./arrays.ts";
 import { cachedDecoder, decode, fullPassDecoder, type Step } from "./decoding.ts";
-import { changesProbe, layersOf, ofKinds, parseChanges, probeName } from "./interventions.ts";
-import { type Config, Network, type Probe } from "./network.ts";
+import { changesProbe, ofKinds, parseChanges, probeName } from "./interventions.ts";
+import { Network, type Probe } from "./network.ts";
 import { changesRefusal, Refusal, requestRefusal, there } from "./refusal.ts";
 import { readSafetensors } from "./safetensors.ts";
-import { END, PAD, START, Vocabulary } from "./vocabulary.ts";
+import { END, PAD, PAD_ID, START, Vocabulary } from "./vocabulary.ts";
 
 /** One run: its tokens, its decoding steps and every attention map, (H, Q, K) of each layer. */
 export type Translation = {
@@ -45,8 +45,8 @@ export class Translator {
 
   constructor(data: EngineData, weights: ArrayBuffer) {
     this.data = data;
-    const positions = sinusoidalPositions(Math.max(data.source_length, data.output_limit) + SLACK, data.config.d_model);
-    this.network = new Network(data.config as Config, { ...readSafetensors(weights), positions });
+    const positions = sinusoidalPositions(Math.max(data.source_length, data.output_limit) + SLACK, data.facts.d_model);
+    this.network = new Network(data.facts, { ...readSafetensors(weights), positions });
     this.source = new Vocabulary(data.vocabularies.source);
     this.target = new Vocabulary(data.vocabularies.target);
     this.pairs = new Map(data.pairs.map((pair) => [this.source.split(pair.spelling).join(" "), pair]));
@@ -57,14 +57,13 @@ export class Translator {
     return { start, end, limit: this.data.output_limit };
   }
 
-  /** The run of a request, computed once as long as it is among the latest. */
-  run(sentence: string, given: unknown = []): Translation {
+  /** The run of a request, computed once while its views ask about it. */
+  run(sentence: string, given: unknown[] = []): Translation {
     const changes = parseChanges(given, this.data.changes);
     const key = JSON.stringify([sentence, changes]);
     const run = this.runs.get(key) ?? this.translate(sentence, { changes });
-    this.runs.delete(key);
+    if (this.runs.size === MAX_RUNS) this.runs.clear(); // each takes milliseconds
     this.runs.set(key, run);
-    if (this.runs.size > MAX_RUNS) this.runs.delete(this.runs.keys().next().value as string);
     return run;
   }
 
@@ -114,7 +113,7 @@ export class Translator {
 
   /** The corpus's own translation of a run's sentence. */
   reference({ source }: Translation) {
-    const ids = source.filter((id) => id !== this.network.config.pad_id);
+    const ids = source.filter((id) => id !== PAD_ID);
     return this.pairs.get(ids.map((id) => this.source.tokens[id]).join(" "));
   }
 
@@ -126,9 +125,9 @@ export class Translator {
       const found = there(passes.get(probeName(kind, layer, part)));
       return isCached && kind !== "encoder" ? joinRows(found, blocks) : found[found.length - 1];
     };
-    const { n_heads } = this.network.config;
+    const { heads } = this.network.config;
     return {
-      maps: ofKinds((kind) => layersOf(this.network, kind).map((layer) => value(kind, layer, "weights", n_heads))),
+      maps: ofKinds((kind) => this.network.layers.map((layer) => value(kind, layer, "weights", heads))),
       masks: ofKinds((kind) => value(kind, 0, "mask", 1)),
     };
   }
@@ -147,7 +146,7 @@ export class Translator {
 
   private changedSource(sentence: string, changes: Change[]) {
     const source = this.sourceIds(sentence);
-    const length = source.filter((id) => id !== this.network.config.pad_id).length;
+    const length = source.filter((id) => id !== PAD_ID).length;
     for (const change of changes) {
       if (change.do !== "swap_word") continue;
       const isWord = (word: string) => this.source.words.includes(word);

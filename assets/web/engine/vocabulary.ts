@@ -6,6 +6,7 @@ import { Refusal } from "./refusal.ts";
 
 export const [PAD, START, END] = ["P", "S", "E"];
 export const SPECIAL = [PAD, START, END];
+export const PAD_ID = 0;
 
 const MARKS = new Set(".,;:!?…¿¡\"'„“”‚‘’«»‹›()–—-。，、！？；：「」『』《》（）؟،؛");
 const UNSPACED = /\s*([\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])\s*/g; // Han, kana
@@ -15,7 +16,7 @@ const INVISIBLE = /[\u115f\u1160\u17b4\u17b5\u3164\uffa0]|\u034f|[\ufe00-\ufe0f]
 const quote = (word: string) => (SPECIAL.includes(word) ? `“${word}”` : word);
 const unquote = (word: string) => SPECIAL.find((token) => word === `“${token}”`) ?? word;
 /** Python's str.casefold, of letters that people type here: "ß" as "ss". */
-export const casefold = (text: string) => text.toLowerCase().toUpperCase().toLowerCase().replaceAll("ς", "σ");
+const casefold = (text: string) => text.toLowerCase().toUpperCase().toLowerCase().replaceAll("ς", "σ");
 const isAscii = (text: string) => /^[\0-\x7f]*$/.test(text);
 const splitAtSpaces = (text: string) => text.split(/\s+/).filter(Boolean);
 

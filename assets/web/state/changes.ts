@@ -1,7 +1,7 @@
 // The run's interventions, as the server takes them and as a link writes them. Numbers count from 0, sublayers from 1.
 
 import type { ChangeField } from "#schema";
-import { schema } from "../api/schema.ts";
+import { opening, schema } from "../api/schema.ts";
 import type { Change, ChangeOf, DrawnRun, Kind } from "../api/types.ts";
 import { state } from "./state.ts";
 import { piecesOf, SIDES, tokenRun } from "./words.ts";
@@ -72,6 +72,12 @@ export const temperatureOf = (kind: Kind, list = changes()) =>
 
 export const attendsAhead = (run: DrawnRun) =>
   run.attention.decoder.allowed.some((row, query) => row.some((open, key) => open && key > query));
+
+/** How a step has a word that the model did not choose: by force, or drawn by the program that saved its run. */
+export function insteadOfChoice(step: number, run: { changes: Change[] }) {
+  if (!findChange({ do: "force_word", step }, run.changes)) return null;
+  return opening.drawn?.includes(step) ? "drawn" : "forced";
+}
 
 /** Whether a change finds nothing to change in a run: a step that never came, a cell that is not there. */
 export function hasNoEffect(one: Change, run = tokenRun(state.run)) {

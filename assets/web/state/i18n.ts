@@ -121,12 +121,13 @@ export async function chooseLanguage(name: string) {
   if (name === language) writePreference(LANGUAGE_KEY, name);
 }
 
-/** Speak what the link asks for, else what was chosen before, else what the browser speaks, else English. */
+/** Speak what the link asks for, else what was chosen before, else what the browser speaks, else English; English also
+ * where the texts of that language do not come. */
 export function speakPreferredLanguage() {
   const traditional = (tag: string) => /^zh\b.*\b(hant|tw|hk|mo)\b/i.test(tag);
   const spoken = navigator.languages.map((tag) =>
     traditional(tag) ? "zh-Hant" : /^zh\b/i.test(tag) ? "zh-Hans" : tag.slice(0, 2),
   );
   const wishes = [new URLSearchParams(parametersOf(location)).get("language"), readPreference(LANGUAGE_KEY), ...spoken];
-  return speak(wishes.find((wish) => wish && schema.languages.includes(wish)) ?? "en");
+  return speak(wishes.find((wish) => wish && schema.languages.includes(wish)) ?? "en").catch(() => speak("en"));
 }

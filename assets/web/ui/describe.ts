@@ -1,12 +1,13 @@
 // A change of the run, a model, a probability and an experiment, in words.
 
 import { modelName, models } from "../api/models.ts";
+import { opening } from "../api/schema.ts";
 import type { Change, ChangeOf, Places, Run } from "../api/types.ts";
 import { findExperiment, openExperiment } from "../state/experiments.ts";
 import { formatBytes, formatLanguages, formatList, formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { baselineRun, likelihood, SIDES, state } from "../state/state.ts";
 import { tokenRun } from "../state/words.ts";
-import { word } from "./dom.ts";
+import { h, word } from "./dom.ts";
 import { link } from "./parts.ts";
 
 export function describeChange(change: Change, run: Run = tokenRun(state.run)) {
@@ -23,9 +24,20 @@ export function describeChange(change: Change, run: Run = tokenRun(state.run)) {
   return nodes(textOf(change), places);
 }
 
+/** Of a page without a server: where there is one. */
+export function describeServer() {
+  const address = opening.site?.page;
+  const page = address && h("a", { class: "link", href: address, target: "_blank", rel: "noopener" }, address);
+  return joinSentences(
+    page && nodes("site.page", { page }),
+    nodes("site.own", { command: h("code", {}, "make demo") }),
+  );
+}
+
 function textOf(change: Change) {
   if (change.do === "remove_mask") return `change.remove_mask.${change.kind}`;
   if (change.do === "edit_mask") return `change.edit_mask.${change.allowed ? "open" : "closed"}`;
+  if (change.do === "force_word" && opening.drawn?.includes(change.step)) return "change.drawn_word";
   return change.do === "positions" ? `change.positions.${change.how}` : `change.${change.do}`;
 }
 

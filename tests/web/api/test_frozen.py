@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from transformer import Translation, Translator
+from transformer.inference.decoding import Sampling
 from transformer.inference.interventions import Interventions
 from transformer.web.api import frozen, sublayers, translate, why
 from transformer.web.api.downloads import interactive
@@ -125,10 +126,21 @@ def test_a_run_is_saved_as_it_was_made(toy: Translator, tmp_path: Path) -> None:
     run = toy.translate(BEER, forced=("i", "want", "a", "coke"))
     assert "coke" in run.text
     assert saved(run, tmp_path).opening["shown"]["run"]["text"] == run.text
+    assert saved(run, tmp_path).opening["drawn"] == []
     other = Translator.load("classroom").named("toy").translate(FLAGSHIP)
     assert saved(other, tmp_path).opening["shown"]["run"]["text"] == other.text
     with pytest.raises(ValueError, match="no Translator"):
         replace(run, translator=None).to_html(tmp_path / "run.html")
+
+
+def test_a_drawn_word_is_not_a_forced_one(toy: Translator, tmp_path: Path) -> None:
+    drawn = toy.translate(BEER, forced=("i", "want"), sampling=Sampling(temperature=50, seed=1))
+    assert drawn.drawn == tuple(range(2, len(drawn.output)))
+    file = saved(drawn, tmp_path)
+    assert file.opening["drawn"] == list(drawn.drawn)
+    changed = [each["step"] for each in file.opening["shown"]["run"]["changes"]]
+    assert changed
+    assert set(changed) <= set(drawn.drawn)
 
 
 def test_the_download_opens_where_the_visitor_is_and_leads_back() -> None:

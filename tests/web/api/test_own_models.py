@@ -123,10 +123,16 @@ def test_heads_are_ablated_where_the_output_is_as_long_as_the_decoder_reads(stor
     assert not refused(ask(what_if.sweep, {"checkpoint": key, "sentence": SENTENCE, "on": "sentence"}))
 
 
-def test_mistakes_of_decoding_are_shown_in_it_or_where_they_can_be_seen(key: str) -> None:
-    for name, model in (("softmax_dim", "Mein Modell"), ("no_eval", "classroom")):
-        sent = ask(mistakes.mistake, {"checkpoint": key, "sentence": SENTENCE, "name": name})
-        assert (sent["model"], sent["sentence"] == SENTENCE) == (model, model != "classroom")
+def test_mistakes_of_decoding_are_shown_in_it_or_where_they_can_be_seen(store: ModelStore) -> None:
+    """Whatever it is called: by its name it would be another one."""
+    for called, mistake, model in (
+        ("Mein Modell", "softmax_dim", None),
+        ("toy", "softmax_dim", None),
+        ("classroom", "no_eval", "classroom"),
+    ):
+        key = stored(store, replace(own(), name=called))
+        sent = ask(mistakes.mistake, {"checkpoint": key, "sentence": SENTENCE, "name": mistake})
+        assert (sent["model"], sent["sentence"] == SENTENCE) == (model, model is None)
 
 
 # What is kept

@@ -178,7 +178,7 @@ def file_of(run: Translation, model: Translator, ablations: bool, place: Mapping
 
 
 def _forced(run: Translation) -> Iterator[ForceWord]:
-    """Words that the caller forced or drew: the page then says that the model would not have chosen them."""
+    """Words that the caller forced or drew, as changes: the model alone would not have output them."""
     for step, made in enumerate(run.steps):
         if made.token != made.candidates[0].token:
             yield ForceWord(step, made.token)
@@ -206,6 +206,7 @@ def _opening(checkpoint: str, run: Translation, name: str) -> dict[str, Any]:
         "max_positions": schema.MAX_POSITIONS,
         "train": {},
         "mistakes": [],
+        "drawn": list(run.drawn),
     }
 
 

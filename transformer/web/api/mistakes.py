@@ -15,7 +15,7 @@ from ...messages import MessageError
 from ...mistakes import MISTAKES, DecodingMistake, Symptom
 from ..client import NOBODY, Client
 from ..schema import AnyMistakeRequest, MistakeRequest, TrainingMistakeRequest
-from ..sessions.models import cached_per_checkpoint, title, translator
+from ..sessions.models import cached_per_checkpoint, translator
 from ..sessions.training_queue import MistakeTrainingEvent, training_queue
 from .turns import turn
 
@@ -31,9 +31,9 @@ class MistakeCode(TypedDict):
 
 
 class DecodingSymptom(mistake_training.Symptom):
-    """A mistake of decoding, and the model that shows it, which may not be the requested one."""
+    """A mistake of decoding, and the shipped model that shows it, where that is not the requested one."""
 
-    model: str
+    model: str | None
 
 
 def opening() -> list[MistakeCode]:
@@ -59,7 +59,7 @@ def recorded(request: TrainingMistakeRequest) -> Recording:
 def mistake(request: MistakeRequest) -> DecodingSymptom:
     """A mistake of decoding in a run, or, if this run hardly shows it, in another model's run that does."""
     symptom, checkpoint = _shown(request)
-    return {"model": title(checkpoint), **for_page(symptom)}
+    return {"model": None if checkpoint == request.checkpoint else checkpoint, **for_page(symptom)}
 
 
 def _shown(request: MistakeRequest) -> tuple[Symptom, str]:

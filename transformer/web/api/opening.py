@@ -26,10 +26,12 @@ PARTS = ("whatif", "mistakes", "decoding")  # of Break it
 
 
 class Site(TypedDict):
-    """A page without a server: the questions that its engine answers, and its models."""
+    """A page without a server: the questions that its engine answers, its models, and the address of a page with a
+    server, "" where none is known."""
 
     questions: list[str]
     models: list[str]
+    page: str
 
 
 class Opening(TypedDict):
@@ -46,7 +48,8 @@ class Opening(TypedDict):
     train: dict[str, Any]
     mistakes: list[MistakeCode]
     place: NotRequired[str]  # of a saved run: where it opens, as its links have it,
-    home: NotRequired[str]  # and the address of the page that it comes from, "" where there is none
+    home: NotRequired[str]  # and the address of the page that it comes from, "" where there is none;
+    drawn: NotRequired[list[int]]  # the steps whose words a program drew
     site: NotRequired[Site]  # of a page without a server
 
 

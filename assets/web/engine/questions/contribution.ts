@@ -5,19 +5,16 @@ import type * as Wire from "#schema";
 import type { Kind } from "../../api/types.ts";
 import { argmax, dot, logSoftmax, parts, range, softmax } from "../arrays.ts";
 import { cachedDecoder, decode } from "../decoding.ts";
-import { layersOf, ofKinds, probeName, withoutHeads } from "../interventions.ts";
+import { changesProbe, ofKinds } from "../interventions.ts";
 import type { Encoded, Network, Probe } from "../network.ts";
 import { there } from "../refusal.ts";
 import { Tape } from "../tape.ts";
 import { looksAhead, SLACK, type Translation, type Translator } from "../translator.ts";
+import { PAD_ID } from "../vocabulary.ts";
 
-/** The network without a head, whose output becomes zero before W_O (§3.2.2). */
-function without({ network }: Translator, kind: Kind, layer: number, head: number) {
-  const place = probeName(kind, layer, "head_output");
-  return network.watchedBy((name, value, width) =>
-    name === place ? withoutHeads(value, width, network.headDim, (each) => each === head) : value,
-  );
-}
+/** The network without a head. */
+const without = ({ network, ends }: Translator, kind: Kind, layer: number, head: number) =>
+  network.watchedBy(changesProbe([{ do: "ablate", kind, layer, head }], network, ends.limit));
 
 /** The probability of a whole output, token by token, by teacher forcing. */
 function probabilityOf({ ends }: Translator, network: Network, encoded: Encoded, output: number[]) {
@@ -32,7 +29,7 @@ export function heads(translator: Translator, run: Translation): Wire.Heads {
   const encoded = network.encode(run.source);
   const limit = run.output.length + SLACK;
   const ablations = run.maps.cross.flatMap((maps, layer) =>
-    parts(maps, network.config.n_heads).map((map, head) => {
+    parts(maps, network.config.heads).map((map, head) => {
       const ablated = without(translator, "cross", layer, head);
       const steps = decode(cachedDecoder(ablated, encoded), { ...ends, limit });
       const highest = argmax(map);
@@ -57,8 +54,8 @@ export function sweep(translator: Translator, run: Translation): Wire.Sweep {
   const plain = network.encode(run.source);
   const baseline = probabilityOf(translator, network, plain, output);
   const drop = ofKinds((kind) =>
-    layersOf(network, kind).map((layer) =>
-      range(network.config.n_heads).map((head) => {
+    network.layers.map((layer) =>
+      range(network.config.heads).map((head) => {
         const ablated = without(translator, kind, layer, head);
         const encoded = kind === "encoder" ? ablated.encode(run.source) : plain;
         return baseline - probabilityOf(translator, ablated, encoded, output);
@@ -76,7 +73,7 @@ export function lens(translator: Translator, run: Translation): Wire.Lens {
   const whole = record(steps.length);
   // Where the mask was opened, each step had read its own inputs only.
   const passes = steps.map((t) => (looksAhead(run) ? record(t + 1) : whole));
-  const highest = range(network.layers("decoder")).map((layer) =>
+  const highest = network.layers.map((layer) =>
     steps.map((t) => {
       const rows = there(passes[t].get(`decoder.${layer}.norm3`));
       const { d_model: width } = network.config;
@@ -98,7 +95,7 @@ export function why(translator: Translator, run: Translation, request: Wire.WhyR
   const { source, maps, probe } = run;
   const { step } = request;
   const other = request.other ? there(target.ids.get(request.other)) : null;
-  const keys = range(source.length).filter((key) => source[key] !== network.config.pad_id);
+  const keys = range(source.length).filter((key) => source[key] !== PAD_ID);
   const input = run.input.slice(0, step + 1);
   const token = there(run.output[step]);
   const encoded = network.watchedBy(probe).encode(source);
@@ -112,7 +109,7 @@ export function why(translator: Translator, run: Translation, request: Wire.WhyR
     return other === null ? Math.exp(logSoftmax(logits)(token)) : logits[token] - logits[other];
   };
   const rows = maps.cross
-    .flatMap((map) => parts(map, network.config.n_heads))
+    .flatMap((map) => parts(map, network.config.heads))
     .map((map) => map.subarray(step * source.length));
   const { attribution, complete } = integratedGradients(translator, run, step, other);
   return {
@@ -144,11 +141,11 @@ function partsWhereItBends(logits: number[]) {
  * twice as many until the share is within 1 % of 1.
  */
 function integratedGradients({ network }: Translator, run: Translation, step: number, other: number | null) {
-  const { d_model: width, tgt_vocab_size } = network.config;
+  const { d_model: width, target_words } = network.config;
   const input = run.input.slice(0, step + 1);
-  const explained = new Float32Array(input.length * tgt_vocab_size);
-  explained[step * tgt_vocab_size + run.output[step]] += 1;
-  if (other !== null) explained[step * tgt_vocab_size + other] -= 1;
+  const explained = new Float32Array(input.length * target_words);
+  explained[step * target_words + run.output[step]] += 1;
+  if (other !== null) explained[step * target_words + other] -= 1;
   const pass = (share: number) => {
     const [tape, embedded] = [new Tape(), {} as Record<string, Float32Array>];
     const probe: Probe = (name, value, columns) => {

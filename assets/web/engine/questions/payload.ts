@@ -9,7 +9,7 @@ import { ofKinds } from "../interventions.ts";
 import type { Translation, Translator } from "../translator.ts";
 import { END } from "../vocabulary.ts";
 
-const MAX_CANDIDATES = 10;
+export const MAX_CANDIDATES = 10; // of a step
 /** Base64 of little-endian float32, as every browser's processor has it. */
 export const floats = ({ buffer, byteOffset, byteLength }: Float32Array) =>
   encodeBytes(new Uint8Array(buffer, byteOffset, byteLength));
@@ -61,7 +61,7 @@ function pageMaps(translator: Translator, run: Translation, kind: Kind): PageMap
   const { queries, keys } = axes(translator, run, kind);
   return {
     layers: run.maps[kind].length,
-    heads: translator.network.config.n_heads,
+    heads: translator.network.config.heads,
     queries,
     keys,
     allowed: allowed(run.masks[kind], queries.length),

@@ -2,13 +2,14 @@
 
 import type * as Wire from "#schema";
 import { argmax, ranked } from "../arrays.ts";
-import { beamSearch, firstOtherSeed, sampledFrom, sampler } from "../decoding.ts";
+import { beamSearch, firstOtherSeed, sampledFrom } from "../decoding.ts";
+import { draw, Generator } from "../random.ts";
 import { requestRefusal } from "../refusal.ts";
 import type { Translation, Translator } from "../translator.ts";
 import { END, SPECIAL } from "../vocabulary.ts";
+import { MAX_CANDIDATES } from "./payload.ts";
 
 const MAX_DROPPED = 3; // branches that the page shows of those dropped at a step, the likeliest
-const MAX_CANDIDATES = 10; // a step
 const MAX_MISTAKES = 24; // tried in search of one from which free running does not recover
 const SMALLEST = 2.2250738585072014e-308; // Python's sys.float_info.min
 
@@ -49,7 +50,9 @@ export function sampled(translator: Translator, request: Wire.SampleRequest): Wi
   const { sentence, temperature = 1, top_k = 0, top_p = 1 } = request;
   const sampling = { temperature, top_k, top_p };
   const seed = request.seed ?? firstOtherSeed(translator.run(sentence).steps, sampling);
-  const drawn = translator.translate(sentence, { choose: sampler(sampling, seed) });
+  const generator = new Generator(seed);
+  const choose = (distribution: Float32Array) => draw(sampledFrom(distribution, sampling), generator);
+  const drawn = translator.translate(sentence, { choose });
   const steps = drawn.steps.map(({ token, distribution }) => {
     const drawnFrom = sampledFrom(distribution, sampling);
     const candidate = (id: number): Wire.DrawnCandidate => {
@@ -62,35 +65,18 @@ export function sampled(translator: Translator, request: Wire.SampleRequest): Wi
   return { ...likelihood(translator, drawn), ...sampling, seed, steps };
 }
 
-/** A free run, the reference, and the run with teacher forcing; without a reference all three are the free run, because
- * forcing its own output changes nothing. */
-type TeacherForced = { own: Translation; wanted: string[]; forced: Translation };
-
-function teacherForced(translator: Translator, sentence: string): TeacherForced {
-  const own = translator.run(sentence);
-  const pair = translator.reference(own);
-  if (!pair) return { own, wanted: translator.targetTokens(own.output), forced: own };
-  const wanted = [...pair.target.split(" "), END];
-  return { own, wanted, forced: translator.translate(sentence, { forced: wanted }) };
-}
-
-type Mistake = Wire.ForcedMistake | null | undefined;
-
 /** Teacher forcing beside free running. With a mistake, the model is made to output that word at that step. */
 export const forced = (translator: Translator, { sentence, mistake }: Wire.ForcedRequest) =>
-  compared(translator, sentence, teacherForced(translator, sentence), mistake);
+  teacherForcing(translator, sentence).compared(mistake);
 
-function compared(translator: Translator, sentence: string, runs: TeacherForced, mistake: Mistake) {
-  const { own, wanted, forced } = runs;
+/** A free run, the reference, and what compares that run with teacher forcing. Without a reference the run's own output
+ * stands in for it, and forcing that changes nothing. */
+function teacherForcing(translator: Translator, sentence: string) {
   const { target } = translator;
-  let free = own;
-  const ids = forced.steps.map(({ distribution }) => argmax(distribution));
-  if (mistake) {
-    if (mistake.step >= Math.min(wanted.length, own.output.length)) throw requestRefusal();
-    const output = [...translator.targetTokens(own.output).slice(0, mistake.step), mistake.word];
-    free = translator.translate(sentence, { forced: output });
-    ids[mistake.step] = target.ids.get(mistake.word) as number;
-  }
+  const own = translator.run(sentence);
+  const pair = translator.reference(own);
+  const wanted = pair ? [...pair.target.split(" "), END] : translator.targetTokens(own.output);
+  const taught = pair ? translator.translate(sentence, { forced: wanted }) : own;
   const rows = ({ steps, input }: Translation, output: number[]): Wire.ForcedRow[] =>
     steps.map(({ distribution }, t) => ({
       read: target.tokens[input[t]],
@@ -98,38 +84,50 @@ function compared(translator: Translator, sentence: string, runs: TeacherForced,
       probability: distribution[output[t]],
       wanted: wanted[t] ?? null,
     }));
-  const rest = wanted.slice(mistake ? mistake.step + 1 : 0);
-  const both = { teacher: rows(forced, ids), free: rows(free, free.output) };
-  const right = (of: Wire.ForcedRow[]) => of.filter(({ output, wanted }) => output === wanted).length;
-  const recovered = (of: Wire.ForcedRow[]) => {
-    const outputs = of.slice(mistake?.step ?? 0).map(({ output }) => output);
-    return outputs.length >= rest.length && rest.every((word, i) => outputs.at(i - rest.length) === word);
-  };
-  return {
-    ...both,
-    right: { teacher: right(both.teacher), free: right(both.free) },
-    recovered: { teacher: recovered(both.teacher), free: recovered(both.free) },
-    of: wanted.length,
-    mistake: mistake?.step ?? null,
-    reference: forced !== own,
-  };
+
+  function compared(mistake?: Wire.ForcedMistake | null): Wire.TeacherForcing {
+    let free = own;
+    const ids = taught.steps.map(({ distribution }) => argmax(distribution));
+    if (mistake) {
+      if (mistake.step >= Math.min(wanted.length, own.output.length)) throw requestRefusal();
+      const output = [...translator.targetTokens(own.output).slice(0, mistake.step), mistake.word];
+      free = translator.translate(sentence, { forced: output });
+      ids[mistake.step] = target.ids.get(mistake.word) as number;
+    }
+    const rest = wanted.slice(mistake ? mistake.step + 1 : 0);
+    const both = { teacher: rows(taught, ids), free: rows(free, free.output) };
+    const right = (of: Wire.ForcedRow[]) => of.filter(({ output, wanted }) => output === wanted).length;
+    const recovered = (of: Wire.ForcedRow[]) => {
+      const outputs = of.slice(mistake?.step ?? 0).map(({ output }) => output);
+      return outputs.length >= rest.length && rest.every((word, i) => outputs.at(i - rest.length) === word);
+    };
+    return {
+      ...both,
+      right: { teacher: right(both.teacher), free: right(both.free) },
+      recovered: { teacher: recovered(both.teacher), free: recovered(both.free) },
+      of: wanted.length,
+      mistake: mistake?.step ?? null,
+      reference: taught !== own,
+    };
+  }
+  return { own, wanted, compared };
 }
 
 /** Teacher forcing after a mistake from which free running does not recover; after the likeliest one, if it recovers from
  * all that are tried. No mistake is forced where nothing would follow it. */
 export function diverging(translator: Translator, { sentence }: { sentence: string }) {
-  const runs = teacherForced(translator, sentence);
+  const { own, wanted, compared } = teacherForcing(translator, sentence);
   let likeliest: Wire.TeacherForcing | undefined;
-  for (const mistake of likelyMistakes(translator, runs)) {
-    const found = compared(translator, sentence, runs, mistake);
+  for (const mistake of likelyMistakes(translator, own, wanted)) {
+    const found = compared(mistake);
     if (!found.recovered.free) return found;
     likeliest ??= found;
   }
-  return likeliest ?? compared(translator, sentence, runs, null);
+  return likeliest ?? compared();
 }
 
 /** Words that the model could output instead of the right one before its last step, the likeliest first. */
-function likelyMistakes({ target }: Translator, { own, wanted }: TeacherForced): Wire.ForcedMistake[] {
+function likelyMistakes({ target }: Translator, own: Translation, wanted: string[]): Wire.ForcedMistake[] {
   return own.steps
     .slice(0, Math.min(wanted.length, own.output.length) - 1)
     .flatMap(({ distribution }, step) => {

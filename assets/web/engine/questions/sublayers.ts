@@ -5,7 +5,7 @@
 import type * as Wire from "#schema";
 import type { Kind } from "../../api/types.ts";
 import { eachRow, joined, linear, parts, range, softmax, sum } from "../arrays.ts";
-import { KINDS, LOCATIONS, layersOf, ofKinds, probeName, withoutHeads } from "../interventions.ts";
+import { KINDS, LOCATIONS, ofKinds, probeName, withoutHeads } from "../interventions.ts";
 import { EPS, type Network } from "../network.ts";
 import { there } from "../refusal.ts";
 import { looksAhead, type Translation, type Translator } from "../translator.ts";
@@ -14,15 +14,15 @@ import { allowed, array, axes, floats } from "./payload.ts";
 type Seen = Map<string, Float32Array>;
 
 /** (rows, D), heads side by side -> (H, rows, d). */
-function splitHeads(x: Float32Array, { headDim, config: { d_model: width, n_heads } }: Network) {
-  const rows = parts(x, x.length / width).map((row) => parts(row, n_heads));
-  return array(joined(range(n_heads).flatMap((head) => rows.map((row) => row[head]))), n_heads, rows.length, headDim);
+function splitHeads(x: Float32Array, { headDim, config: { d_model: width, heads } }: Network) {
+  const rows = parts(x, x.length / width).map((row) => parts(row, heads));
+  return array(joined(range(heads).flatMap((head) => rows.map((row) => row[head]))), heads, rows.length, headDim);
 }
 
 /** Every number of one attention sublayer and of its layer's feed-forward. */
 export function inside(translator: Translator, run: Translation, { kind, layer }: Wire.SublayerRequest): Wire.Sublayer {
   const { network } = translator;
-  const { d_model: width, n_heads, d_ff } = network.config;
+  const { d_model: width, heads: n_heads, d_ff } = network.config;
   const { stack, sublayer, number, feedForward } = LOCATIONS[kind];
   const seen = translator.record(run);
   const { queries, keys } = axes(translator, run, kind);
@@ -64,7 +64,7 @@ export function inside(translator: Translator, run: Translation, { kind, layer }
 function valueVectors({ config, headDim, weights }: Network, kind: Kind, layer: number, seen: Seen) {
   const width = config.d_model;
   const v = there(seen.get(probeName(kind, layer, "v")));
-  return range(config.n_heads).map((head) => {
+  return range(config.heads).map((head) => {
     const alone = withoutHeads(v, width, headDim, (each) => each !== head);
     const output = linear(alone, weights[probeName(kind, layer, "out_proj.weight")], new Float32Array(width));
     return parts(output, v.length / width);
@@ -83,11 +83,11 @@ export function valueOutput(translator: Translator, run: Translation, { kind, la
 /** ‖v W_O‖ of every key of every head, (L, H, K); 0 in an ablated head, which adds nothing. */
 export function valueNorms(translator: Translator, run: Translation) {
   const { network } = translator;
-  const { n_heads } = network.config;
+  const n_heads = network.config.heads;
   const seen = translator.record(run, (name) => name.endsWith(".v") || name.endsWith(".head_output"));
   return ofKinds((kind) => {
     const { queries, keys } = axes(translator, run, kind);
-    const layers = layersOf(network, kind).map((layer) => {
+    const layers = network.layers.map((layer) => {
       const rows = parts(there(seen.get(probeName(kind, layer, "head_output"))), queries.length);
       const isOn = (head: number) => rows.some((row) => parts(row, n_heads)[head].some(Boolean));
       return norms(valueVectors(network, kind, layer, seen)).map((each, head) =>
@@ -111,7 +111,7 @@ export function stack(translator: Translator, run: Translation) {
   const seen = translator.record(run, (name) => /^\w+\.(input|\d+\.norm\d)$/.test(name));
   const { d_model: width } = translator.network.config;
   const of = (name: "encoder" | "decoder", last: number) => {
-    const names = range(translator.network.layers(name)).map((layer) => `${name}.${layer}.norm${last}`);
+    const names = translator.network.layers.map((layer) => `${name}.${layer}.norm${last}`);
     const streams = [`${name}.input`, ...names].map((each) => there(seen.get(each)));
     return array(joined(streams), streams.length, streams[0].length / width, width);
   };

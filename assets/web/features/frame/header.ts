@@ -156,11 +156,14 @@ function timeLeft(seconds: number) {
 
 function languageChoice() {
   const choice = pillSelect("language", t("header.language"), Object.entries(LANGUAGES), async () => {
+    choice.setCustomValidity("");
     try {
       await chooseLanguage(choice.value);
       document.getElementById("language")?.focus(); // of the header that was mounted since
     } catch {
       choice.value = language; // its catalogue cannot be had: the page stays as it is
+      choice.setCustomValidity(t("error.no_answer"));
+      choice.reportValidity();
     }
   });
   choice.value = language;

@@ -3,12 +3,13 @@
 import type { DecodingSymptom, MistakeCode, MistakeRequest, Symptom } from "#schema";
 import { api, canAsk, NO_ANSWER, reasonOf } from "../../api/client.ts";
 import * as trainings from "../../api/mistake-training.ts";
-import { isOwn } from "../../api/models.ts";
+import { modelName } from "../../api/models.ts";
 import { EXERCISES, offeredCauses, opening } from "../../api/schema.ts";
 import { readSession, writeSession } from "../../api/session.ts";
 import type { Child, View } from "../../api/types.ts";
 import { formatMessage, formatNumber, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { state, update } from "../../state/state.ts";
+import { describeServer } from "../../ui/describe.ts";
 import { h, keepFocus, replaceKeepingFocus, twoFrames, word } from "../../ui/dom.ts";
 import { describeWaiting, formatDuration } from "../../ui/duration.ts";
 import { fitToScreen } from "../../ui/fit-to-screen.ts";
@@ -192,9 +193,9 @@ function symptomOf(name: string, signal: AbortSignal, show: (found: Symptom | nu
 function describeSymptom(exercise: string, found: DecodingSymptom | Symptom) {
   const { checkpoint, sentence } = state.run;
   const isDecoding = "model" in found; // of a training, curves are seen
-  const isOfAnother = isDecoding && found.model !== checkpoint && !isOwn(found.model);
-  const isElsewhere = isDecoding && (isOfAnother || found.sentence !== sentence);
-  const places = { model: isDecoding && found.model, sentence: word(found.sentence, "source") };
+  const model = isDecoding ? found.model : null;
+  const isElsewhere = isDecoding && (model !== null || found.sentence !== sentence);
+  const places = { model: model ?? modelName(checkpoint), sentence: word(found.sentence, "source") };
   return [
     h("h3", {}, t("mistakes.symptom")),
     h("p", { class: "say" }, nodes(symptomText(exercise, found), symptomPlaces(found))),
@@ -217,7 +218,8 @@ function trainingPanel({ name, seconds }: MistakeCode, isSolved: () => boolean, 
   const time = formatDuration(seconds ?? 0);
   const what = t(models === 1 ? "mistakes.live.one" : "mistakes.live.both");
   const here = joinSentences(what, t("mistakes.live.takes", { time }));
-  const about = h("p", { class: "lead" }, canAsk("train_mistake") ? here : t("mistakes.live.elsewhere"));
+  const elsewhere = () => joinSentences(t("mistakes.live.elsewhere"), describeServer());
+  const about = h("p", { class: "lead" }, canAsk("train_mistake") ? here : elsewhere());
   const status = h("p", { class: "hint", role: "status" });
   const bar = h("progress", { max: 1 });
   const left = h("span", { class: "left" });

@@ -5,7 +5,7 @@ import type { Stack, View } from "../../api/types.ts";
 import { foldedLayers } from "../../charts/overview-layout.ts";
 import { takeAskedPlace } from "../../charts/overview-place.ts";
 import { isPresenting } from "../../state/address.ts";
-import { findChange } from "../../state/changes.ts";
+import { insteadOfChoice } from "../../state/changes.ts";
 import { formatList, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { agreements, fetchLens, readings } from "../../state/lens.ts";
 import { KINDS, state, subscribe, update } from "../../state/state.ts";
@@ -172,7 +172,7 @@ function describeStep() {
     chance: formatPercent(probability),
     next: step + 2,
   };
-  const isForced = findChange({ do: "force_word", step }, run.changes);
+  const how = insteadOfChoice(step, run);
   const isOpenRow = run.attention.cross.allowed[step].includes(true);
   const isSilent = workingHeads(run, "cross").length === 0;
   const attends = isSilent ? "silent.cross" : isOpenRow ? "attends" : "attends_nothing";
@@ -180,7 +180,7 @@ function describeStep() {
     nodes("overview.reads", places),
     nodes(`overview.${attends}`, places),
     nodes(hasNext ? "overview.goes_on" : token === "E" ? "overview.is_end" : "overview.is_cut", places),
-    isForced ? t("overview.is_forced") : null,
+    how ? t(`overview.is_${how}`) : null,
   );
 }
 

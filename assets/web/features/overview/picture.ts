@@ -5,7 +5,7 @@ import { paintedCanvas, paintMap } from "../../charts/map-canvas.ts";
 import type { Box, Column, Fold, Layer, Layout, Sizes, Tokens } from "../../charts/overview-layout.ts";
 import { overviewLayout, SHOWN_CANDIDATES } from "../../charts/overview-layout.ts";
 import { openPlace, type Place, placeKey, placeName, targetOf } from "../../charts/overview-place.ts";
-import { findChange, isAblated } from "../../state/changes.ts";
+import { findChange, insteadOfChoice, isAblated } from "../../state/changes.ts";
 import { formatPercent, t } from "../../state/i18n.ts";
 import type { Readings } from "../../state/lens.ts";
 import { argmax } from "../../state/state.ts";
@@ -374,8 +374,8 @@ function wordOut({ word, type }: Layout["output"], run: Run) {
     element: svg("g", { class: "word-out" }, svg("rect", { ...word, rx: 8 * type }), says, out, next),
     draw(step: number) {
       const { token } = run.steps[step];
-      const isForced = Boolean(findChange({ do: "force_word", step }, run.changes));
-      says.textContent = t(isForced ? "overview.forced_out" : "overview.out", { step: step + 1 });
+      const how = insteadOfChoice(step, run);
+      says.textContent = t(how ? `overview.${how}_out` : "overview.out", { step: step + 1 });
       const shrunk = (OUT_SIZE * room) / textWidth(token, OUT_SIZE * type);
       const size = type * Math.max(WORD_SIZE, Math.min(OUT_SIZE, shrunk));
       out.setAttribute("style", `font-size: ${size}px`);

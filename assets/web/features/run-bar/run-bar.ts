@@ -67,7 +67,7 @@ export function mount({ element, signal }: View) {
 function savedRun() {
   const { home } = opening;
   const saved = nodes("file.saved", { model: h("b", {}, opening.shown.run.checkpoint) });
-  const page = home && h("a", { href: home, target: "_blank", rel: "noopener" }, PAGE);
+  const page = home && h("a", { class: "link", href: home, target: "_blank", rel: "noopener" }, PAGE);
   return h("p", { id: "saved" }, ...joinSentences(saved, page && nodes("file.home", { page })));
 }
 

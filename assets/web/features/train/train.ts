@@ -4,8 +4,9 @@ import { api, canAsk, isAborted, reasonOf } from "../../api/client.ts";
 import { schema } from "../../api/schema.ts";
 import { isTraining, onTrainingChange, restoreTraining, startTraining, training } from "../../api/training-stream.ts";
 import type { View } from "../../api/types.ts";
-import { nodes, t } from "../../state/i18n.ts";
+import { joinSentences, t } from "../../state/i18n.ts";
 import { state, subscribe } from "../../state/state.ts";
+import { describeServer } from "../../ui/describe.ts";
 import { h, isStill, namedChoice } from "../../ui/dom.ts";
 import { changeDetector, isOpen, onSight } from "../../ui/parts.ts";
 import { CORPORA, chosen, isStale, limits, planned, problems, question, restoreChoices, sentences } from "./choices.ts";
@@ -46,8 +47,7 @@ export function teach(sentence: string, pairs: [string, string][]) {
 
 export function mount({ element, signal }: View) {
   if (!canAsk("train")) {
-    const elsewhere = nodes("train.elsewhere", { command: h("code", {}, "make demo") });
-    element.replaceChildren(h("p", { class: "card lead" }, elsewhere));
+    element.replaceChildren(h("p", { class: "card lead" }, joinSentences(t("train.elsewhere"), describeServer())));
     return;
   }
   restore();

@@ -2,11 +2,12 @@
 
 import { canAsk } from "../../api/client.ts";
 import { models } from "../../api/models.ts";
+import { opening } from "../../api/schema.ts";
 import type { Child, Step, View } from "../../api/types.ts";
 import { paddingMasked } from "../../charts/attention-map.ts";
 import { areMany, orderKeys } from "../../charts/key-order.ts";
 import { candidate, MAX_CANDIDATES } from "../../charts/outputs.ts";
-import { findChange, isAblated, replaceChange } from "../../state/changes.ts";
+import { findChange, insteadOfChoice, isAblated, replaceChange } from "../../state/changes.ts";
 import { formatPercent, hasText, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
@@ -95,7 +96,10 @@ function drawRun({ cards, explained, loop, limits }: Parts) {
   const layered = layers > 1 ? t("translate.layers", { layers }) : t("translate.one_layer");
   const headed = heads > 1 ? t("translate.heads", { heads }) : t("translate.one_head");
   explained.replaceChildren(...joinSentences(layered, headed, padded));
-  loop.textContent = t(findChange({ do: "force_word" }, run.changes) ? "translate.loop_forced" : "translate.loop");
+  const isForced = findChange({ do: "force_word" }, run.changes);
+  loop.textContent = t(
+    opening.drawn?.length ? "translate.loop_drawn" : isForced ? "translate.loop_forced" : "translate.loop",
+  );
   const known = models()[run.checkpoint] as { corpus?: string } | undefined;
   const key = run.model.pieces ? "limits.real" : `limits.${known?.corpus ?? run.checkpoint}`;
   limits.textContent = hasText(key) ? t(key) : "";
@@ -192,8 +196,9 @@ function describeStep(shown: Shown) {
   const { run, step } = state;
   const { token, probability, candidates } = run.steps[step];
   const { first = step, pieces = [token] } = run.steps[step];
-  const forced = pieces.some((_, i) => findChange({ do: "force_word", step: first + i }, run.changes));
-  const output = nodes(forced ? "translate.forced" : token === "E" ? "translate.says_end" : "translate.says", {
+  const how = pieces.map((_, i) => insteadOfChoice(first + i, run)).find(Boolean);
+  const says = { forced: "translate.forced", drawn: "translate.drawn" };
+  const output = nodes(how ? says[how] : token === "E" ? "translate.says_end" : "translate.says", {
     step: step + 1,
     steps: run.steps.length,
     before: word(prefix(run.decoder_input.slice(0, step + 1)), "target"),
