@@ -22,7 +22,7 @@ from .phrases import (
     takes_things,
     words_of_adverb,
 )
-from .verbs import Adverbial, Parts, choose_german_verbs, english_verbs
+from .verbs import Parts, choose_german_verbs, english_verbs
 
 
 @dataclass
@@ -33,17 +33,18 @@ class Clause:
     en: list[EnglishWord]
     verb: str
     phrases: list[Phrase]
-    predicate: Adjective | None = None
+    predicates: tuple[Adjective, ...] = ()  # of the first phrase, its subject
 
     @property
     def described(self) -> list[tuple[str | None, str | None]]:
-        """Its nouns (None for a pronoun that is described), each with its adjective."""
-        adjectives = [(each.noun, self.predicate or each.adjective) for each in self.phrases]
-        return [
-            (noun.singular if noun else None, adjective.base if adjective else None)
-            for noun, adjective in adjectives
-            if noun or adjective
-        ]
+        """Its nouns (None for a pronoun that is described), each with its adjectives in turn."""
+        found: list[tuple[str | None, str | None]] = []
+        for phrase in self.phrases:
+            predicates = self.predicates if phrase is self.phrases[0] else ()
+            adjectives = [each.base for each in (phrase.adjective, *predicates) if each]
+            noun = phrase.noun.singular if phrase.noun else None
+            found += [(noun, each) for each in adjectives] or ([(noun, None)] if noun else [])
+        return found
 
     @property
     def things(self) -> Things:
@@ -104,7 +105,8 @@ def choose_clause(
     de = _in_german_order(parts, front)
     en = _in_english_order(parts, front)
     phrases = [parts.subject, *parts.objects, *([parts.companion] if parts.companion else [])]
-    return Clause(de, en, parts.verb.infinitive, phrases, parts.predicate)
+    predicates = tuple(each for each in (parts.predicate, parts.second_predicate) if each)
+    return Clause(de, en, parts.verb.infinitive, phrases, predicates)
 
 
 def _choose_parts(
@@ -140,8 +142,9 @@ def _choose_parts(
     kind = subject.noun.kind if subject.noun else "self"
     if predicate and kind in predicate.kinds.split() and chooser.maybe(0.07):
         others = [each for each in adjectives_for(kind, subject.noun) if each is not predicate]
-        parts.and_also = _another_predicate(chooser, chooser.choose(others))
-        parts.end += parts.and_also[0]
+        parts.second_predicate = chooser.choose(others)
+        parts.link = words_of_adverb(chooser, lex.AND)
+        parts.end += [*parts.link[0], chooser.word(parts.second_predicate.base)]
     parts.time = _choose_time(chooser, parts, negation, reason_follows)
     is_liked = parts.time in lex.LIKING
     if asked is not lex.WHAT:
@@ -176,13 +179,6 @@ _RECURRING = [each for each in lex.HABITS if each.traits == {"first", "habit"}]
 def _recurs(parts: Parts) -> bool:
     """Whether its time does, beside which one says how often: "am Abend lese ich oft"."""
     return parts.tense == "present" and parts.time in _RECURRING
-
-
-def _another_predicate(chooser: Chooser, adjective: Adjective) -> Adverbial:
-    """ "and tired" """
-    link, link_en = words_of_adverb(chooser, lex.AND)
-    word = chooser.word(adjective.base)
-    return [*link, word], [*link_en, *(EnglishWord(each, [word]) for each in adjective.english.split())]
 
 
 def _preposition(chooser: Chooser, parts: Parts, negation: Negation | None) -> Adverb | None:

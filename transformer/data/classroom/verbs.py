@@ -38,7 +38,8 @@ class Parts:
     please: list[GermanWord] = field(default_factory=list)
     where: Adverbial = ([], [])
     very: Adverbial = ([], [])
-    and_also: Adverbial = ([], [])  # a second predicate
+    second_predicate: Adjective | None = None  # "müde und krank"
+    link: Adverbial = ([], [])  # before it
     companion: Phrase | None = None
 
     @property
@@ -89,7 +90,9 @@ def english_verbs(parts: Parts) -> list[EnglishWord]:
     if parts.verb is lex.COPULA:
         described: list[EnglishWord] = []
         if parts.predicate:
-            described = [*parts.very[1], *_words(parts.predicate.english, parts.end[:1]), *parts.and_also[1]]
+            described = [*parts.very[1], *_words(parts.predicate.english, parts.end[:1])]
+        if parts.second_predicate:
+            described += [*parts.link[1], *_words(parts.second_predicate.english, parts.end[-1:])]
         return [EnglishWord(_be(parts), (parts.finite,)), *_not(parts), *described]
     if parts.modal:
         return _modal(parts, parts.modal)
