@@ -41,7 +41,11 @@ def is_reserved(*words: str) -> bool:
 
 
 VERBS = {verb.infinitive for verb in (*lexicon.VERBS, *lexicon.CLAUSE_VERBS, lexicon.WISH_VERB, lexicon.COPULA)}
-GREETED = [*(each.german for each in lexicon.ADVERBIALS), *(each.german for each in GREETINGS)]
+DISHES = ("cooked", "baked")  # "eine Suppe", which is an object as well
+GREETED = [
+    *(each.german for each in lexicon.ADVERBIALS if each.group not in DISHES),
+    *(each.german for each in GREETINGS),
+]
 ASIDE = sorted((lower(phrase) for phrase in GREETED if " " in phrase), key=len)  # phrases whose words do not count
 
 HOMOGRAPHS = {"weiß", "jung", *(each.german for each in lexicon.MANNERS)}  # "ich weiß", "der Junge", "er singt gut"

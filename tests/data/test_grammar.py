@@ -72,10 +72,10 @@ def test_lemmas_are_combined_where_one_describes_or_has_the_other() -> None:
 
 MASS = "|".join(noun.english for noun in lexicon.NOUNS if "mass" in noun.traits)
 WRONG_ENGLISH = [
-    rf"not (?:(?!because|that).)*\ban? (?:\w+ )?(?:{MASS}) ",  # not a juice
+    rf"not (?:(?!because|that|but|and).)*\ban? (?:\w+ )?(?:{MASS}) ",  # not a juice
     r"\bdoes? not (?:be|can|will|am|is)\b",
-    r"\bwho (?:do|does|did)\b(?! not|.* belong to)",
-    r"\ban [^aeiou]",
+    r"\bwho (?:do|does|did)\b(?! not|.* (?:belong to|with)\b)",
+    r"\ban (?!hour)[^aeiou]",
     r"\ba [aeiou]",
 ]
 

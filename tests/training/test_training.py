@@ -223,6 +223,8 @@ def test_the_command_writes_a_checkpoint_that_translates(tmp_path: Path) -> None
     translator = Translator.load(out, device="cpu")
     assert translator.translate("Ich möchte ein Bier").text == "i want a beer ."
     assert translator.translate("Ich möchte ein Cola").text == "i want a coke ."
+    for weight in translator.checkpoint.model.parameters():  # rounded, so that they compress
+        assert not (weight.detach().view(torch.int32) & 0xFF).any()
     card = (out / "card.md").read_text()
     assert card.strip() == run.stdout.strip()
     assert "--steps 80" in card

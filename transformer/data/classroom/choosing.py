@@ -150,7 +150,8 @@ class ParsingChooser(Chooser):
     def determiner(self, weights: Mapping[str, float]) -> str:
         """One that a word begins with: tried with every noun, the others would take most of the steps."""
         begins = tuple({word[:i] for word in self.left for i in range(7)})
-        return self.one_of({each: weight for each, weight in weights.items() if each.replace("der", "d") in begins})
+        stems = {"der": "d", "euer": "eu"}
+        return self.one_of({each: weight for each, weight in weights.items() if stems.get(each, each) in begins})
 
     def _possible(self, options: Sequence[Any]) -> list[Any]:
         """Those that the words left may hold. The known ones keep their options, so that no others have their id."""

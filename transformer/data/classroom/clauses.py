@@ -1,13 +1,13 @@
 """Clauses: statements and questions, main and subordinate, in German and in English word order."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from ...files import read_table
 from . import lexicon as lex
 from .choosing import Chooser, EnglishWord, GermanWord
-from .lexicon import Adjective, Adverb, Modal, Negation, Verb
+from .lexicon import DU, IHR, WIR, Adjective, Adverb, Modal, Negation, Verb
 from .phrases import (
     Phrase,
     Things,
@@ -33,17 +33,18 @@ class Clause:
     en: list[EnglishWord]
     verb: str
     phrases: list[Phrase]
-    predicate: Adjective | None = None
+    predicates: tuple[Adjective, ...] = ()  # of the first phrase, its subject
 
     @property
     def described(self) -> list[tuple[str | None, str | None]]:
-        """Its nouns (None for a pronoun that is described), each with its adjective."""
-        adjectives = [(each.noun, self.predicate or each.adjective) for each in self.phrases]
-        return [
-            (noun.singular if noun else None, adjective.base if adjective else None)
-            for noun, adjective in adjectives
-            if noun or adjective
-        ]
+        """Its nouns (None for a pronoun that is described), each with its adjectives in turn."""
+        found: list[tuple[str | None, str | None]] = []
+        for phrase in self.phrases:
+            predicates = self.predicates if phrase is self.phrases[0] else ()
+            adjectives = [each.base for each in (phrase.adjective, *predicates) if each]
+            noun = phrase.noun.singular if phrase.noun else None
+            found += [(noun, each) for each in adjectives] or ([(noun, None)] if noun else [])
+        return found
 
     @property
     def things(self) -> Things:
@@ -63,10 +64,11 @@ TIMES = {
         *lex.HABITS,
         lex.ONLY,
         lex.STILL,
+        lex.ALREADY,
         lex.TODAY,
         lex.NOW,
         *lex.LATER,
-        lex.GLADLY,
+        *lex.LIKING,
         *_AT,
         *_ANY,
     ),
@@ -76,6 +78,7 @@ TIMES = {
     "copula": (lex.TODAY, lex.NOW, lex.ALREADY, lex.STILL, *_ANY),
     "location": (lex.TODAY, lex.NOW, lex.ALREADY, lex.STILL, *_ANY),
 }
+_LASTING = (lex.ALSO, lex.ALREADY, lex.STILL, *lex.COMMENTS)  # of a state that does not pass
 _BEFORE = (lex.TODAY, *lex.BEFORE, *_ANY)  # of "was"
 
 
@@ -86,22 +89,32 @@ _TENSES = {row["asked"]: {tense: int(row[tense]) for tense in TIMES if row[tense
 
 
 def choose_clause(
-    chooser: Chooser, link: Adverb | None = None, first: Clause | None = None, is_question: bool = False
+    chooser: Chooser,
+    link: Adverb | None = None,
+    first: Clause | None = None,
+    is_question: bool = False,
+    shared: Phrase | None = None,
 ) -> Clause:
-    """A main clause, or after `first` a subordinate one; `link` is the conjunction between them, if there are two."""
-    parts = _choose_parts(chooser, bool(link) and first is None, first, is_question)
+    """A main clause, or after `first` a subordinate one; `link` is the conjunction between them, if there are two.
+
+    Args:
+        shared: the subject of the clause before, which this one leaves out: "ich bin krank und bleibe zu Hause".
+    """
+    parts = _choose_parts(chooser, bool(link) and first is None, first, is_question, shared)
     front = _choose_front(chooser, parts)
-    asked_de, asked_en = words_of_adverb(chooser, parts.asked if front == "question" else None)
-    de = _in_german_order(parts, front, asked_de)
-    en = _in_english_order(parts, front, asked_en)
+    de = _in_german_order(parts, front)
+    en = _in_english_order(parts, front)
     phrases = [parts.subject, *parts.objects, *([parts.companion] if parts.companion else [])]
-    return Clause(de, en, parts.verb.infinitive, phrases, parts.predicate)
+    predicates = tuple(each for each in (parts.predicate, parts.second_predicate) if each)
+    return Clause(de, en, parts.verb.infinitive, phrases, predicates)
 
 
-def _choose_parts(chooser: Chooser, reason_follows: bool, first: Clause | None, is_question: bool) -> Parts:
+def _choose_parts(
+    chooser: Chooser, reason_follows: bool, first: Clause | None, is_question: bool, shared: Phrase | None
+) -> Parts:
     asked: Adverb | None = chooser.choose((None, *lex.QUESTION_WORDS), _QUESTION_WEIGHTS) if is_question else None
     tense = chooser.one_of(_TENSES[asked.german if asked else ""])
-    verb = _choose_verb(chooser, tense, asked, first)
+    verb = _choose_verb(chooser, tense, lex.WHO if shared else asked, first)  # neither asks for the weather's "es"
     negation = None if is_question and chooser.maybe(0.85) else _negation(chooser, verb)
     things: Things = first.things if first else {}
     predicate: Adjective | None = None
@@ -109,6 +122,10 @@ def _choose_parts(chooser: Chooser, reason_follows: bool, first: Clause | None, 
         subject = choose_pronoun(chooser, lex.WHO_ASKED)
         if tense == "copula":
             predicate = chooser.choose(adjectives_for("self"))
+    elif shared:
+        subject = shared
+        if tense == "copula":
+            predicate = chooser.choose(adjectives_for(shared.noun.kind if shared.noun else "self", shared.noun))
     elif tense == "copula":
         subject, predicate = _described_subject(chooser, things, reason_follows, is_question)
     elif tense == "location":
@@ -116,39 +133,63 @@ def _choose_parts(chooser: Chooser, reason_follows: bool, first: Clause | None, 
     else:
         subject = choose_subject(chooser, verb, things, is_question)
     parts = Parts(verb, subject, predicate, tense, asked, is_question, is_subordinate=first is not None)
+    # Before any adverbial, which could take its words: "um wie viel Uhr".
+    parts.opening = words_of_adverb(chooser, asked if asked is not lex.WHO else None)
     if tense in ("modal", "wish"):
         parts.modal = chooser.choose(_modals(verb, first))
     parts.is_past = tense in ("copula", "location") and not reason_follows and chooser.maybe(0.25)
     choose_german_verbs(chooser, parts)
+    kind = subject.noun.kind if subject.noun else "self"
+    if predicate and kind in predicate.kinds.split() and chooser.maybe(0.07):
+        others = [each for each in adjectives_for(kind, subject.noun) if each is not predicate]
+        parts.second_predicate = chooser.choose(others)
+        parts.link = words_of_adverb(chooser, lex.AND)
+        parts.end += [*parts.link[0], chooser.word(parts.second_predicate.base)]
     parts.time = _choose_time(chooser, parts, negation, reason_follows)
-    is_liked = parts.time is lex.GLADLY
+    is_liked = parts.time in lex.LIKING
     if asked is not lex.WHAT:
         parts.objects = choose_objects(chooser, verb, subject, negation, things, is_liked)
     if negation is lex.NICHT:
         parts.nicht = [chooser.word("nicht")]
     place = None if asked in (lex.WHERE, lex.WHERE_TO) else _place(chooser, verb, tense, subject)
-    if is_liked:
-        parts.gladly = [chooser.word("gern")]
+    if is_liked and parts.time:
+        parts.gladly = [chooser.word(parts.time.german)]
     else:
         parts.when = words_of_adverb(chooser, parts.time)
+    if _recurs(parts) and not (negation or is_question or is_liked) and chooser.maybe(0.15):
+        parts.often = words_of_adverb(chooser, chooser.choose(_FREQUENCIES))
     parts.where = words_of_adverb(chooser, place)
-    parts.manner = None if is_liked or reason_follows else _choose_manner(chooser, parts, negation)
+    no_manner = is_liked or reason_follows or verb is lex.COPULA
+    parts.manner = None if no_manner else _choose_manner(chooser, parts, negation)
     parts.how = words_of_adverb(chooser, parts.manner)
     preposition = _preposition(chooser, parts, negation)
     if preposition:
         parts.companion = choose_companion(chooser, preposition, subject, things)
     degrees = (None, lex.VERY, lex.TOO, lex.SO, lex.REALLY)
     parts.very = words_of_adverb(chooser, chooser.choose(degrees, (8, 2, 1, 0.7, 0.7)) if predicate else None)
+    if shared:
+        parts.subject = replace(shared, de=[], en=[])
     return parts
+
+
+_FREQUENCIES = [each for each in lex.HABITS if "before-verb" in each.traits]
+_RECURRING = [each for each in lex.HABITS if each.traits == {"first", "habit"}]
+
+
+def _recurs(parts: Parts) -> bool:
+    """Whether its time does, beside which one says how often: "am Abend lese ich oft"."""
+    return parts.tense == "present" and parts.time in _RECURRING
 
 
 def _preposition(chooser: Chooser, parts: Parts, negation: Negation | None) -> Adverb | None:
     """Whether somebody does it with another, or for another."""
     verb = parts.verb
-    if negation or verb is lex.COPULA or parts.asked or verb.traits & {"state", "weather", "recipient"}:
+    if negation or verb is lex.COPULA or parts.asked or verb.traits & {"weather", "recipient"}:
         return None
     if "for-somebody" in verb.traits:
         return chooser.choose((None, lex.FOR), (8, 1))
+    if "state" in verb.traits:
+        return None
     is_alone = verb.case == "dat" or "person" in verb.objects.split()
     return None if is_alone or verb is lex.WISH_VERB else chooser.choose((None, lex.WITH), (11, 1))
 
@@ -172,11 +213,11 @@ def _choose_time(chooser: Chooser, parts: Parts, negation: Negation | None, reas
     times, probability = _BEFORE if parts.is_past else TIMES[parts.tense], 0.3 if parts.is_question else 0.6
     if reason_follows or "only-present" in parts.verb.traits:
         times = ()
-    if parts.asked is lex.WHEN:
+    if parts.asked in lex.WHENS:
         times, probability = (lex.TODAY,), 0.1
     if parts.asked is not lex.WHO:
         if parts.predicate and "temporary" not in parts.predicate.traits:
-            times, probability = (_BEFORE, 0.4) if parts.is_past else ((lex.ALSO, *lex.COMMENTS), 0.15)
+            times, probability = (_BEFORE, 0.4) if parts.is_past else (_LASTING, 0.15)
         elif "state" in parts.verb.traits and parts.tense == "perfect":
             times, probability = lex.PASTS, 1
     times = tuple(each for each in times if _fits(each, parts, negation))
@@ -194,7 +235,7 @@ def _choose_front(chooser: Chooser, parts: Parts) -> str:
     """The words before the finite verb."""
     if parts.is_inverted:
         return "question"
-    if parts.is_subordinate or parts.is_question:
+    if parts.is_subordinate or parts.is_question or not parts.subject.de:
         return "subject"
     weights = {"subject": 1.0} | ({"time": 1.0} if parts.time and "first" in parts.time.traits else {})
     objects = parts.objects
@@ -203,7 +244,7 @@ def _choose_front(chooser: Chooser, parts: Parts) -> str:
     return chooser.one_of(weights)
 
 
-def _in_german_order(parts: Parts, front: str, asked: list[GermanWord]) -> list[GermanWord]:
+def _in_german_order(parts: Parts, front: str) -> list[GermanWord]:
     """Pronouns come first, definite phrases early, indefinite ones late."""
     subject = parts.subject
     pronouns = [word for each in parts.objects if each.is_pronoun for word in each.de]
@@ -215,8 +256,8 @@ def _in_german_order(parts: Parts, front: str, asked: list[GermanWord]) -> list[
     when = parts.when[0]
     inner_time = when if front != "time" else []
     is_late = parts.time and "after-object" in parts.time.traits
-    middle = [*definite, *inner_time] if is_late else [*inner_time, *definite]
-    middle += parts.nicht + parts.gladly + parts.how[0]
+    middle = [*definite, *inner_time] if is_late else [*inner_time, *parts.often[0], *definite]
+    middle = parts.please + middle + parts.nicht + parts.gladly + parts.how[0]
     companion = parts.companion.de if parts.companion else []
     is_for = "for-somebody" in parts.verb.traits  # "ein Buch für dich", but "mit dir ein Buch"
     middle += (
@@ -229,29 +270,34 @@ def _in_german_order(parts: Parts, front: str, asked: list[GermanWord]) -> list[
     if parts.is_subordinate:  # verb last
         return [*subject_and_pronouns, *middle, *parts.end, parts.finite]
     # verb second, or first after no question word
-    fronted = {"time": when, "question": asked}.get(front) or (parts.objects[0].de if front == "object" else [])
+    fronted = {"time": when, "question": parts.opening[0]}.get(front, [])
+    fronted = parts.objects[0].de if front == "object" else fronted
     return [*fronted, parts.finite, *subject_and_pronouns, *middle, *parts.end]
 
 
-def _in_english_order(parts: Parts, front: str, asked: list[EnglishWord]) -> list[EnglishWord]:
+def _in_english_order(parts: Parts, front: str) -> list[EnglishWord]:
     verbs, when = english_verbs(parts), parts.when[1]
     opens = front == "time" or (parts.time and "opens" in parts.time.traits)
     fronted, last = (when, []) if opens else ([], when)
     helper: list[EnglishWord] = []
     if front == "question":
-        fronted, helper, verbs = asked, verbs[:1], verbs[1:]
+        fronted, helper, verbs = parts.opening[1], verbs[:1], verbs[1:]
+    before_verb = parts.often[1]
     if parts.time and "before-verb" in parts.time.traits and last:
-        has_helper = parts.tense != "present" or verbs[0].text in ("am", "is", "are")
-        auxiliary = 1 if has_helper and not helper else 0
-        verbs[auxiliary:auxiliary], last = last, []
+        before_verb, last = last, []
+    has_helper = parts.tense != "present" or verbs[0].text in ("am", "is", "are")
+    auxiliary = 1 if has_helper and not helper else 0
+    verbs[auxiliary:auxiliary] = before_verb
     objects = [word for each in parts.objects for word in each.en]
+    if parts.is_denied_in_general:
+        objects = [word for word in objects if word.text != "any"]
     companion = parts.companion.en if parts.companion else []
     return [*fronted, *helper, *parts.subject.en, *verbs, *objects, *parts.where[1], *companion, *parts.how[1], *last]
 
 
 def _suits(verb: Verb, asked: Adverb | None) -> bool:
     """Whether one can ask for this with this verb."""
-    if asked in (lex.WHO, lex.WHEN, lex.WHAT) and "weather" in verb.traits:
+    if asked in (lex.WHO, *lex.WHENS, lex.WHAT) and "weather" in verb.traits:
         return False
     if asked is lex.WHAT:
         return takes_things(verb) and "recipient" not in verb.traits
@@ -279,12 +325,13 @@ def _fits(time: Adverb, parts: Parts, negation: Negation | None) -> bool:
         return verb.case == "acc" and not (negation or parts.is_question or "recipient" in verb.traits)
     if time in (lex.ALREADY, lex.STILL, *lex.AGAIN):
         return not negation
-    if time is lex.GLADLY:
-        return (
-            not (negation is lex.KEIN or verb.traits & {"recipient", "state", "weather"} or verb.case == "dat")
-            and (not verb.objects or takes_things(verb) or verb.objects in ("game", "music"))
-            and verb.objects not in ("deed", "opening")
-        )
+    if time in lex.LIKING:
+        objects = set(verb.objects.split())
+        if negation is lex.KEIN or (negation and time is not lex.GLADLY):
+            return False
+        if verb.traits & {"recipient", "state", "weather"} or verb.case == "dat" or objects & {"deed", "opening"}:
+            return False
+        return not objects or takes_things(verb) or bool(objects & {"game", "music"})
     return not (negation and "before-verb" in time.traits)
 
 
@@ -331,8 +378,8 @@ def _described_subject(
     elif kind == "weather":
         subject = choose_pronoun(chooser, lex.IT)
     else:
-        owned = {"dein": 1.5} if is_question else {"dein": 0.3} | lex.OWN
-        subject = choose_noun_phrase(chooser, kind, "nom", {"der": 3, "dies": 0.7} | owned, 0)
+        owned = {"dein": 1.5, "euer": 0.4} if is_question else lex.YOUR | lex.OWN
+        subject = choose_noun_phrase(chooser, kind, "nom", {"der": 3, "dies": 0.7} | owned, 0.07)
     adjectives = adjectives_for(kind, subject.noun)
     return subject, chooser.choose([each for each in adjectives if "temporary" in each.traits or not reason_follows])
 
@@ -341,7 +388,7 @@ def _located_subject(chooser: Chooser, things: Things, is_question: bool) -> Phr
     kind = chooser.one_of({"living": 2, "thing": 2, "place": 2 if is_question else 0})
     if kind == "living":
         return choose_subject(chooser, None, things, is_question)
-    kinds, owned = ("place room", {}) if kind == "place" else ("thing text clothes food drink", {"dein": 0.5} | lex.OWN)
+    kinds, owned = ("place room", {}) if kind == "place" else ("thing text clothes food drink", lex.YOUR | lex.OWN)
     return choose_noun_phrase(chooser, kinds, "nom", {"der": 3} | owned, 0)
 
 
@@ -352,6 +399,49 @@ def _modals(verb: Verb, first: Clause | None) -> tuple[Modal, ...]:
         return (lex.WILL,)
     is_hoped = first is not None and first.verb == "hoffen"  # nobody hopes for a duty
     return tuple(each for each in lex.MODALS if not (is_hoped and each in (lex.SHOULD, lex.MUST)))
+
+
+_ORDER_TIMES = (lex.TODAY, lex.NOW, *lex.LATER, *lex.AGAIN, *lex.HABITS, *lex.group("occasion"))
+
+
+def choose_order(chooser: Chooser) -> Clause:
+    """ "Please open the window", "do not forget the key!": to Sie, du or ihr.
+
+    Without a bitte, "öffnen Sie" would be a question, and so would "ruft Anna an" to ihr.
+    """
+    person = chooser.choose((WIR, DU, IHR), (1, 1, 0.4))
+    verb: Verb = chooser.choose(_ORDERED_OF_IHR if person == IHR else _ORDERED)
+    is_formal = person == WIR
+    nobody = Phrase([], [], person, can_be_fronted=False, case_is_clear=True)
+    subject = choose_pronoun(chooser, lex.FORMAL) if is_formal else nobody
+    parts = Parts(verb, subject, is_question=True)
+    parts.finite = chooser.word(verb.imperative if person == DU else verb.present(person))
+    parts.end = [chooser.word(verb.particle)] if verb.particle else []
+    please = chooser.choose(("front", "middle", "end", ""), (0.3, 1, 0.3, 0 if is_formal else 1.5))
+    bitte = [chooser.word("bitte")] if please else []
+    negation = _negation(chooser, verb)
+    parts.objects = choose_objects(chooser, verb, replace(subject, person=DU), negation, {})
+    if negation is lex.NICHT:
+        parts.nicht = [chooser.word("nicht")]
+    parts.time = _maybe_one_of(chooser, [each for each in _ORDER_TIMES if _fits(each, parts, negation)], 0.2)
+    parts.when = words_of_adverb(chooser, parts.time)
+    parts.where = words_of_adverb(chooser, _place(chooser, verb, "present", subject))
+    parts.manner = _choose_manner(chooser, parts, negation)
+    parts.how = words_of_adverb(chooser, parts.manner)
+    parts.please, parts.opening = bitte if please == "middle" else [], (bitte if please == "front" else [], [])
+    de = _in_german_order(parts, "question")
+    de += bitte if please == "end" else []
+    negator = parts.negator
+    helper = [EnglishWord("do", (negator,)), EnglishWord("not", (negator,))] if negator else []
+    doing = [EnglishWord(each, [*parts.doing, *subject.de]) for each in verb.base.split()]
+    objects = [word for each in parts.objects for word in each.en]
+    en = [*([EnglishWord("please", bitte)] if bitte else []), *helper, *doing, *objects, *parts.where[1]]
+    en += [*parts.how[1], *parts.when[1], EnglishWord("." if bitte else "!")]
+    return Clause(de, en, verb.infinitive, parts.objects)
+
+
+_ORDERED = [each for each in lex.VERBS if each.traits.isdisjoint(("state", "weather", "only-present"))]
+_ORDERED_OF_IHR = [each for each in _ORDERED if not any("person" in kinds.split() for _, kinds in each.takes)]
 
 
 def choose_matrix_clause(chooser: Chooser) -> Clause:

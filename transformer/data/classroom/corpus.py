@@ -181,7 +181,7 @@ def _word_list() -> dict[str, tuple[tuple[str, str], ...]]:
         "modals": tuple((m.spellings()[0], m.english.split("/")[0]) for m in lexicon.MODALS),
         "adjectives": tuple((a.base, a.english) for a in lexicon.ADJECTIVES),
         "adverbs": tuple(
-            dict.fromkeys((each.german, each.english) for each in lexicon.ADVERBIALS if each is not lexicon.GLADLY)
+            dict.fromkeys((each.german, each.english) for each in lexicon.ADVERBIALS if each not in lexicon.LIKING)
         ),
         "others": (
             *((german, english) for german, english, _ in (*lexicon.SUBJECTS, *lexicon.IT)),

@@ -15,13 +15,13 @@ from ..alignment import AlignedPair, GoldAlignment
 from ..vocabulary import lower
 from . import lexicon as lex
 from .choosing import Chooser, EnglishWord, GermanWord, NoParseError, ParsingChooser
-from .clauses import choose_clause, choose_matrix_clause
+from .clauses import choose_clause, choose_matrix_clause, choose_order
 from .idioms import GREETINGS, choose_everyday_phrase, words_of_idiom
 from .lexicon import Adverb
 from .phrases import words_of_adverb
 
 MAX_SOURCE_WORDS = 12  # a longer sentence's attention map would not fit the screen
-MAX_STEPS = 20_000  # of one parse, about 100 ms; a sentence needs about 1,300; of 1,200 sampled none reached 12,000
+MAX_STEPS = 30_000  # of one parse, about 150 ms; of 4,000 sampled sentences one needed more than 20,000
 
 _GREETINGS = [(each, each.german.split()) for each in GREETINGS]
 
@@ -80,11 +80,12 @@ def parses(source: str) -> Iterator[Sentence]:
 
 def _sentence(chooser: Chooser) -> Sentence:
     link: Adverb | None = chooser.choose((None, *lex.LINKS), (10, 1, 1, 0.6, 0.3))
-    if not link and chooser.maybe(0.04):  # "und" joins nouns too, so the parser cannot tell from the word alone
+    # "und" joins nouns too, so the parser cannot tell from the word alone; that it joins clauses is ruled out sooner.
+    if not link and chooser.choose((True, False), (0.06, 0.94)):
         link = lex.AND
         chooser.split_at(link.german)
     conjunction, conjunction_en = words_of_adverb(chooser, link)
-    kind = "statement" if link else chooser.one_of({"idiom": 9, "question": 4, "statement": 8})
+    kind = "statement" if link else chooser.one_of({"idiom": 9, "question": 4, "statement": 8, "order": 1.5})
     chooser.begin(0)
     greeting: list[GermanWord] = []
     greeting_en: list[EnglishWord] = []
@@ -98,6 +99,8 @@ def _sentence(chooser: Chooser) -> Sentence:
             greeting, greeting_en, _ = words_of_idiom(chooser, chosen)
     if kind == "idiom":
         first = choose_everyday_phrase(chooser)
+    elif kind == "order":
+        first = choose_order(chooser)
     elif link is lex.THAT:
         first = choose_matrix_clause(chooser)
     else:
@@ -106,10 +109,15 @@ def _sentence(chooser: Chooser) -> Sentence:
     clauses, de, en = [first], first.de, first.en
     if link:
         chooser.begin(1)
-        second = choose_clause(chooser, link, first) if link in (lex.BECAUSE, lex.THAT) else choose_clause(chooser)
+        if link in (lex.BECAUSE, lex.THAT):
+            second = choose_clause(chooser, link, first)
+        else:
+            subject = first.phrases[0]
+            can_share = link is lex.AND and subject.means_people and chooser.maybe(0.6)
+            second = choose_clause(chooser, shared=subject if can_share else None)
         chooser.end(second.de)
         clauses, de, en = [first, second], [*de, *conjunction, *second.de], [*en, *conjunction_en, *second.en]
-    if kind != "idiom":
+    if kind in ("question", "statement"):
         en = [*en, EnglishWord("?" if kind == "question" else ".")]
     if greeting:
         de, en = [*greeting, *de], [*greeting_en, EnglishWord(","), *en]

@@ -153,12 +153,24 @@ class Verb(Lexeme):
     @property
     def progressive(self) -> str:
         first, *others = self.base.split()
+        if first == "lie":
+            return " ".join(["lying", *others])
         stem = (
             first + first[-1]
             if first in ("get", "swim", "run", "sit", "jog", "put", "stop")
             else first.removesuffix("e")
         )
         return " ".join([stem + "ing", *others])
+
+    @property
+    def imperative(self) -> str:
+        """To du: "lies", "fahr", "warte"."""
+        ich, er = self.ich.removesuffix("e"), self.er.removesuffix("t")
+        if er == self.ich or ich[-2:] == "er":  # warte, feiere
+            return self.ich
+        if "ä" in er and "ä" not in ich:  # fährt, but fahr
+            return self.ich if ich[-1] in "td" else ich
+        return er
 
     def present(self, person: int) -> str:
         stem = self.er.removesuffix("t")
@@ -168,7 +180,8 @@ class Verb(Lexeme):
     def spellings(self) -> tuple[str, ...]:
         apart = [self.present(person) for person in range(5)]
         together = [self.particle + form for form in apart]
-        return (*apart, *together, *([self.particle] if self.particle else []), self.infinitive, self.participle)
+        particle = [self.particle] if self.particle else []
+        return (*apart, *together, *particle, self.infinitive, self.participle, self.imperative)
 
 
 @dataclass(frozen=True)
@@ -238,10 +251,14 @@ def group(name: str) -> tuple[Adverb, ...]:
 TODAY, NOW, ALREADY, EVENING = _adverbs("heute", "jetzt", "schon", "am Abend")
 HOME, ALSO, *LATER = _adverbs("nach Hause", "auch", "morgen", "später")
 GLADLY, VERY, TOO, BECAUSE, THAT = _adverbs("gern", "sehr", "zu", "weil", "dass")  # gern: "likes to drink"
+LIKING = GLADLY, *_adverbs("lieber")  # "prefers to drink"
 WITH, FOR, AND, BUT, FOR_THAT_REASON = _adverbs("mit", "für", "und", "aber", "denn")
 ONLY, STILL, SO, REALLY = _adverbs("nur", "noch", "so", "wirklich")
 LINKS = BECAUSE, THAT, BUT, FOR_THAT_REASON  # the latter two join main clauses
-QUESTION_WORDS = WHERE, WHEN, WHY, WHAT, WHO, WHERE_TO = _adverbs("wo", "wann", "warum", "was", "wer", "wohin")
+QUESTION_WORDS = WHERE, WHEN, WHY, WHAT, WHO, WHERE_TO, AT_WHAT_TIME = _adverbs(
+    "wo", "wann", "warum", "was", "wer", "wohin", "um wie viel Uhr"
+)
+WHENS = WHEN, AT_WHAT_TIME
 WEEKDAYS, HOURS, AGES, NAMES = map(group, ("weekday", "hour", "age", "name"))
 HOURS_IN_SHORT = group("hour-short")
 HABITS, MANNERS, PASTS, COMMENTS, AGAIN = map(group, ("habit", "how", "past", "comment", "again"))
@@ -263,6 +280,7 @@ def _pronouns(use: str) -> tuple[Pronoun, ...]:
 
 
 SUBJECTS, ASKED, IT, THAT_THING, WHO_ASKED = map(_pronouns, ("subject", "asked", "weather", "that", "who"))
+FORMAL = ASKED[1:2]  # Sie
 OBJECTS: dict[Case, tuple[Pronoun, ...]] = {  # sie is read as "her", though it may be "them"
     "acc": _pronouns("acc"),
     "dat": _pronouns("dat"),
@@ -307,8 +325,10 @@ THIS = _declension("dies")  # and of welch
 _AFTER_THE, _AFTER_A = _declension("adjective after der"), _declension("adjective after ein")
 _ALONE = _declension("adjective alone")
 NUMBERS = {each.german: each.english for each in AGES[:11]} | {"viele": "many"}  # from two to twelve
-POSSESSIVES = {"mein": "my", "dein": "your", "sein": "his", "ihr": "her", "unser": "our"}  # ihr: not their, nor Ihr
-OWN = {"mein": 1.0, "unser": 0.4, "sein": 0.4, "ihr": 0.4}  # how often a statement says them
+# ihr: not their, nor Ihr
+POSSESSIVES = {"mein": "my", "dein": "your", "sein": "his", "ihr": "her", "unser": "our", "euer": "your"}
+YOUR = {"dein": 0.25, "euer": 0.08}  # how often a statement says them
+OWN = {"mein": 1.0, "unser": 0.4, "sein": 0.4, "ihr": 0.4}  # likewise
 DEFINITE = ("der", "dies", *POSSESSIVES)
 
 

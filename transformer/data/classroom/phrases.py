@@ -26,6 +26,15 @@ class Phrase:
     kein: GermanWord | None = None
 
     @property
+    def first_word(self) -> str:
+        """In German; none in an order, which has no subject."""
+        return self.de[0].spelling if self.de else ""
+
+    @property
+    def means_people(self) -> bool:
+        return self.noun.kind == "person" if self.noun else self.first_word != "es"
+
+    @property
     def is_pronoun(self) -> bool:
         return self.noun is None
 
@@ -105,7 +114,10 @@ def _determiner(determiner: str, case: Case, gender: Gender) -> str:
         return lex.THE[case][gender]
     if determiner in ("dies", "welch"):
         return determiner + lex.THIS[case][gender]
-    return determiner if determiner in lex.NUMBERS else determiner + lex.A[case][gender]
+    if determiner in lex.NUMBERS:
+        return determiner
+    ending = lex.A[case][gender]
+    return "eur" + ending if determiner == "euer" and ending else determiner + ending
 
 
 def _english_determiner(determiner: str, is_mass: bool, following: str) -> str:
@@ -158,8 +170,9 @@ def choose_subject(chooser: Chooser, verb: Verb | None, things: Things, is_quest
     if kind == "two":
         return _two(chooser)
     kinds = "person animal" if verb and "animals" in verb.traits else "person"
-    determiners = {"der": 2.5, "dein": 1.5} if is_question else {"der": 2, "dies": 0.3, "ein": 1, "dein": 0.3} | lex.OWN
-    return choose_noun_phrase(chooser, kinds, "nom", determiners, 0.2)
+    said = {"der": 2, "dies": 0.3, "ein": 1} | lex.YOUR | lex.OWN
+    asked = {"der": 2.5, "dein": 1.5, "euer": 0.4}
+    return choose_noun_phrase(chooser, kinds, "nom", asked if is_question else said, 0.2)
 
 
 def _two(chooser: Chooser) -> Phrase:
@@ -203,7 +216,7 @@ def choose_objects(
             found.append(choose_pronoun(chooser, pronouns))
             continue
         if takes_people and is_clear and not is_denied and not is_liked and chooser.maybe(0.15):
-            found.append(choose_name(chooser, excluded=subject.de[0].spelling))
+            found.append(choose_name(chooser, excluded=subject.first_word))
             continue
         if case == "dat":
             determiners = {"der": 1.5} | lex.OWN | ({} if negation else {"ein": 1})
@@ -212,9 +225,9 @@ def choose_objects(
         elif is_liked:
             determiners = {"": 1}
         elif "only-present" in verb.traits:
-            determiners = {"der": 2, "dies": 0.3, "dein": 0.3} | lex.OWN | ({} if negation else {"": 3})
+            determiners = {"der": 2, "dies": 0.3} | lex.YOUR | lex.OWN | ({} if negation else {"": 3})
         else:
-            determiners = {"der": 2, "dies": 0.3, "dein": 0.2} | lex.OWN | ({} if negation else _INDEFINITE)
+            determiners = {"der": 2, "dies": 0.3} | lex.YOUR | lex.OWN | ({} if negation else _INDEFINITE)
         adjective_probability = 0.2 if case == "dat" else 0.5
         found.append(
             choose_noun_phrase(chooser, kinds, case, determiners, adjective_probability, excluded=[subject.noun])
@@ -246,7 +259,7 @@ def choose_companion(chooser: Chooser, preposition: Adverb, subject: Phrase, thi
     if people and chooser.maybe(0.3):
         other = choose_pronoun(chooser, people)
     elif chooser.maybe(0.2):
-        other = choose_name(chooser, excluded=subject.de[0].spelling)
+        other = choose_name(chooser, excluded=subject.first_word)
     else:
         other = choose_noun_phrase(chooser, "person", case, {"der": 1} | lex.OWN, 0, excluded=[subject.noun])
     return replace(other, de=[*link, *other.de], en=[*link_en, *other.en])

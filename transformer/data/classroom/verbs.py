@@ -26,15 +26,20 @@ class Parts:
     modal: Modal | None = None
     finite: GermanWord = field(init=False)
     end: list[GermanWord] = field(init=False)  # the verb that ends the clause
+    opening: Adverbial = ([], [])  # the question word, or the bitte of an order
     objects: list[Phrase] = field(default_factory=list)
     time: Adverb | None = None
     nicht: list[GermanWord] = field(default_factory=list)
     when: Adverbial = ([], [])
     how: Adverbial = ([], [])
+    often: Adverbial = ([], [])
     manner: Adverb | None = None
     gladly: list[GermanWord] = field(default_factory=list)
+    please: list[GermanWord] = field(default_factory=list)
     where: Adverbial = ([], [])
     very: Adverbial = ([], [])
+    second_predicate: Adjective | None = None  # "müde und krank"
+    link: Adverbial = ([], [])  # before it
     companion: Phrase | None = None
 
     @property
@@ -49,6 +54,12 @@ class Parts:
     @property
     def negator(self) -> GermanWord | None:
         return next((each.kein for each in self.objects if each.kein), None) or next(iter(self.nicht), None)
+
+    @property
+    def is_denied_in_general(self) -> bool:
+        """Who eats no meat never does: "does not eat meat", not "is not eating any"."""
+        is_general = self.verb.objects in ("drink", "food") or "only-present" in self.verb.traits
+        return self.tense == "present" and is_general and any(each.kein for each in self.objects)
 
     @property
     def doing(self) -> list[GermanWord]:
@@ -77,7 +88,11 @@ def choose_german_verbs(chooser: Chooser, parts: Parts) -> None:
 def english_verbs(parts: Parts) -> list[EnglishWord]:
     """The verbs, with their "not" and what follows "is"."""
     if parts.verb is lex.COPULA:
-        described = [*parts.very[1], *_words(parts.predicate.english, parts.end)] if parts.predicate else []
+        described: list[EnglishWord] = []
+        if parts.predicate:
+            described = [*parts.very[1], *_words(parts.predicate.english, parts.end[:1])]
+        if parts.second_predicate:
+            described += [*parts.link[1], *_words(parts.second_predicate.english, parts.end[-1:])]
         return [EnglishWord(_be(parts), (parts.finite,)), *_not(parts), *described]
     if parts.modal:
         return _modal(parts, parts.modal)
@@ -129,10 +144,9 @@ def _present(parts: Parts) -> list[EnglishWord]:
     verb, negator, doing = parts.verb, parts.negator, parts.doing
     if parts.time in lex.LATER:
         return [EnglishWord("will", (), [*doing, *parts.when[0]]), *_not(parts), *_words(verb.base, doing)]
-    # Without a habit, the present is this moment; but who eats no meat never does.
+    # Without a habit, the present is this moment.
     is_habit = any("habit" in each.traits for each in (parts.time, parts.manner) if each)
-    is_habit |= verb.objects in ("drink", "food") and any(each.kein for each in parts.objects)
-    if "no-progressive" not in verb.traits and not is_habit:
+    if "no-progressive" not in verb.traits and not is_habit and not parts.is_denied_in_general:
         return [EnglishWord(_be(parts), (), doing), *_not(parts), *_words(verb.progressive, doing)]
     if negator or parts.is_inverted:
         return [_do(parts, negator), *_not(parts), *_words(verb.base, doing)]
@@ -140,9 +154,10 @@ def _present(parts: Parts) -> list[EnglishWord]:
 
 
 def _liking(parts: Parts) -> list[EnglishWord]:
-    """ "likes to drink" """
+    """ "likes to drink", "prefers to drink" """
     do = [_do(parts, parts.negator), *_not(parts)] if parts.is_inverted or parts.negator else []
-    like = EnglishWord("likes" if parts.is_third and not do else "like", parts.gladly)
+    like = EnglishWord("like" if parts.time is lex.GLADLY else "prefer", parts.gladly)
+    like.text += "s" if parts.is_third and not do else ""
     return [*do, like, EnglishWord("to", (), [*parts.gladly, *parts.doing]), *_words(parts.verb.base, parts.doing)]
 
 
