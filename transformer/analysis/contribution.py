@@ -221,8 +221,8 @@ Placed = tuple[np.ndarray, np.ndarray]  # points from 0 to 1 and their weights, 
 
 
 def _denser_where_it_bends(logits: np.ndarray) -> Placed:
-    """The midpoints and widths of twice as many parts as there are intervals between these logits, evenly spaced: one of
-    each; the others are given where the slope changes most for the square of the parts that an interval has.
+    """The midpoints and widths of twice as many parts as there are equal intervals between these logits: one of each;
+    the others are given where the slope changes most for the square of the parts that an interval has.
 
     Bhat and Raychowdhury 2023, "Non-Uniform Interpolation in Integrated Gradients …" (arXiv 2302.11107), place them
     so by the change of the output; by that of its slope fewer sums are far off.
