@@ -159,6 +159,7 @@ def _choose_parts(
     if _recurs(parts) and not (negation or is_question or is_liked) and chooser.maybe(0.15):
         parts.often = words_of_adverb(chooser, chooser.choose(_FREQUENCIES))
     parts.where = words_of_adverb(chooser, place)
+    parts.is_place_early = bool(place in lex.HERE and parts.nicht) and chooser.maybe(0.6)
     no_manner = is_liked or reason_follows or verb is lex.COPULA
     parts.manner = None if no_manner else _choose_manner(chooser, parts, negation)
     parts.how = words_of_adverb(chooser, parts.manner)
@@ -211,8 +212,12 @@ def _verbs(is_present: bool, asked: Adverb | None) -> list[Verb]:
 def _choose_time(chooser: Chooser, parts: Parts, negation: Negation | None, reason_follows: bool) -> Adverb | None:
     """An adverbial of time that suits the clause, or none."""
     times, probability = _BEFORE if parts.is_past else TIMES[parts.tense], 0.3 if parts.is_question else 0.6
-    if reason_follows or "only-present" in parts.verb.traits:
+    if reason_follows:
         times = ()
+    elif "only-present" in parts.verb.traits:
+        times, probability = (lex.ALSO, lex.STILL), 0.1
+    if parts.modal in lex.PAST_MODALS:
+        times = _BEFORE
     if parts.asked in lex.WHENS:
         times, probability = (lex.TODAY,), 0.1
     if parts.asked is not lex.WHO:
@@ -257,12 +262,12 @@ def _in_german_order(parts: Parts, front: str) -> list[GermanWord]:
     inner_time = when if front != "time" else []
     is_late = parts.time and "after-object" in parts.time.traits
     middle = [*definite, *inner_time] if is_late else [*inner_time, *parts.often[0], *definite]
-    middle = parts.please + middle + parts.nicht + parts.gladly + parts.how[0]
+    here = parts.where[0] if parts.is_place_early else []
+    middle = parts.please + middle + here + parts.nicht + parts.gladly + parts.how[0]
     companion = parts.companion.de if parts.companion else []
+    there = [] if parts.is_place_early else parts.where[0]
     is_for = "for-somebody" in parts.verb.traits  # "ein Buch für dich", but "mit dir ein Buch"
-    middle += (
-        [*parts.where[0], *indefinite, *companion] if is_for else [*companion, *parts.where[0], *indefinite]
-    ) + parts.very[0]
+    middle += ([*there, *indefinite, *companion] if is_for else [*companion, *there, *indefinite]) + parts.very[0]
     if front == "subject" and not parts.is_subordinate:
         return [*subject.de, parts.finite, *pronouns, *middle, *parts.end]
     subject_is_definite = subject.is_pronoun or subject.can_be_fronted
@@ -398,7 +403,8 @@ def _modals(verb: Verb, first: Clause | None) -> tuple[Modal, ...]:
     if "state" in verb.traits:
         return (lex.WILL,)
     is_hoped = first is not None and first.verb == "hoffen"  # nobody hopes for a duty
-    return tuple(each for each in lex.MODALS if not (is_hoped and each in (lex.SHOULD, lex.MUST)))
+    unhoped = (lex.SHOULD, lex.MUST, *lex.PAST_MODALS)
+    return tuple(each for each in lex.MODALS if not (is_hoped and each in unhoped))
 
 
 _ORDER_TIMES = (lex.TODAY, lex.NOW, *lex.LATER, *lex.AGAIN, *lex.HABITS, *lex.group("occasion"))
@@ -415,7 +421,10 @@ def choose_order(chooser: Chooser) -> Clause:
     nobody = Phrase([], [], person, can_be_fronted=False, case_is_clear=True)
     subject = choose_pronoun(chooser, lex.FORMAL) if is_formal else nobody
     parts = Parts(verb, subject, is_question=True)
-    parts.finite = chooser.word(verb.imperative if person == DU else verb.present(person))
+    of_du = verb.imperative
+    if verb.ich == of_du + "e" and chooser.maybe(0.15):  # "putze", as well as "putz"
+        of_du = verb.ich
+    parts.finite = chooser.word(of_du if person == DU else verb.present(person))
     parts.end = [chooser.word(verb.particle)] if verb.particle else []
     please = chooser.choose(("front", "middle", "end", ""), (0.3, 1, 0.3, 0 if is_formal else 1.5))
     bitte = [chooser.word("bitte")] if please else []

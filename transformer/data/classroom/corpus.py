@@ -23,7 +23,7 @@ from .idioms import IDIOMS
 
 HELD_OUT = "held-out sentences", "unseen combinations", "unseen pairs"
 HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS, UNSEEN_PAIRS = HELD_OUT
-TRAINING_SIZE = 120_000
+TRAINING_SIZE = 150_000
 HELD_OUT_SIZE = 1_000  # of each set
 MAX_REPEATS = 5  # of a training sentence: short ones are drawn again and again, in place of others
 MAX_PHRASES = 40  # of a phrase without a choice ("Guten Morgen"), which is not learned from five

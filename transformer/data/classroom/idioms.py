@@ -127,7 +127,8 @@ def _of_row(row: dict[str, Any]) -> Slot:
         return lambda chooser: choose_noun_phrase(chooser, row["kinds"], row["case"], determiners, share, is_one=is_one)
     kinds = row["kinds"].split()
     if row["filled_by"] == "adjective":
-        return _one_of([Adverb(each.base, each.english) for each in lex.ADJECTIVES if each.base in kinds])
+        first = {each.base: each.english for each in reversed(lex.ADJECTIVES)}  # "groß" is big, of people also tall
+        return _one_of([Adverb(base, english) for base, english in first.items() if base in kinds])
     return _one_of([each for each in lex.ADVERBIALS if each.group in kinds])
 
 

@@ -230,7 +230,7 @@ VERBS = tuple(each for each in _VERBS if "before-dass" not in each.traits)
 CLAUSE_VERBS = tuple(each for each in _VERBS if "before-dass" in each.traits)
 *MODALS, _WISH, _WANT = (Modal(**row) for row in _rows("modals"))
 WISH_MODALS = (_WISH, _WANT)  # a wish has an object and no infinitive
-_, _, SHOULD, WILL, _, MUST, _ = MODALS
+_, _, SHOULD, WILL, _, MUST, _, *PAST_MODALS = MODALS
 
 LIVING = ("person", "animal")
 WITHOUT_ARTICLE = {"language", "game", "music", "need"}  # kinds of nouns
@@ -264,6 +264,7 @@ HOURS_IN_SHORT = group("hour-short")
 HABITS, MANNERS, PASTS, COMMENTS, AGAIN = map(group, ("habit", "how", "past", "comment", "again"))
 BEFORE = (*PASTS, *WEEKDAYS, *HOURS, *_adverbs("am Morgen", "am Abend", "am Nachmittag", "am Wochenende"))
 CITIES, COUNTRIES, PLACES = group("city"), group("country"), group("place")
+HERE = _adverbs("hier", "dort")
 ON_THINGS = group("on-thing")  # where things lie
 WALKS = (*group("walk"), *group("walk-or-ride"))
 RIDES = (*group("ride"), *group("walk-or-ride"))
@@ -279,7 +280,9 @@ def _pronouns(use: str) -> tuple[Pronoun, ...]:
     return tuple((row["german"], row["english"], persons[row["person"]]) for row in rows)
 
 
-SUBJECTS, ASKED, IT, THAT_THING, WHO_ASKED = map(_pronouns, ("subject", "asked", "weather", "that", "who"))
+SUBJECTS, ASKED, IT, THAT_THING, WHO_ASKED, SOMEBODY = map(
+    _pronouns, ("subject", "asked", "weather", "that", "who", "somebody")
+)
 FORMAL = ASKED[1:2]  # Sie
 OBJECTS: dict[Case, tuple[Pronoun, ...]] = {  # sie is read as "her", though it may be "them"
     "acc": _pronouns("acc"),

@@ -162,11 +162,13 @@ def choose_subject(chooser: Chooser, verb: Verb | None, things: Things, is_quest
     """A pronoun, a name or a noun phrase; without a verb a person's."""
     if verb and "weather" in verb.traits:
         return choose_pronoun(chooser, lex.IT)
-    kind = chooser.one_of({"pronoun": 6, "noun": 4, "name": 1, "two": 0 if is_question else 0.4})
+    kind = chooser.one_of({"pronoun": 6, "noun": 4, "name": 1, "somebody": 0.2, "two": 0 if is_question else 0.4})
     if kind == "pronoun":
         return choose_pronoun(chooser, pronouns_of_people(lex.ASKED if is_question else lex.SUBJECTS, things))
     if kind == "name":
         return choose_name(chooser)
+    if kind == "somebody":
+        return choose_pronoun(chooser, lex.SOMEBODY)
     if kind == "two":
         return _two(chooser)
     kinds = "person animal" if verb and "animals" in verb.traits else "person"

@@ -37,6 +37,7 @@ class Parts:
     gladly: list[GermanWord] = field(default_factory=list)
     please: list[GermanWord] = field(default_factory=list)
     where: Adverbial = ([], [])
+    is_place_early: bool = False  # "hier nicht"
     very: Adverbial = ([], [])
     second_predicate: Adjective | None = None  # "müde und krank"
     link: Adverbial = ([], [])  # before it
@@ -104,7 +105,7 @@ def english_verbs(parts: Parts) -> list[EnglishWord]:
 def _modal(parts: Parts, modal: Modal) -> list[EnglishWord]:
     """ "can drink", "does not want to drink"; without a second verb "would like". In a question the helper is first."""
     number, negator = -1 if parts.is_third else 0, parts.negator
-    if parts.is_inverted and modal.english.startswith(("want", "have")):
+    if parts.is_inverted and modal.english.startswith(("want", "have", "had")):
         do, wants = modal.negated.replace("not ", "").split("/")[number].split(maxsplit=1)
         en = [EnglishWord(do), *_not(parts), *_words(wants, [parts.finite])]
     elif parts.is_inverted:
@@ -117,7 +118,9 @@ def _modal(parts: Parts, modal: Modal) -> list[EnglishWord]:
                 word.sure = (parts.finite, negator)
             elif negator and word.text == "not":
                 word.sure = (negator,)
-            elif negator and word.text in ("do", "does") and word is en[0]:  # "not" needs it, with the verb's person
+            elif (
+                negator and word.text in ("do", "does", "did") and word is en[0]
+            ):  # "not" needs it, with the verb's person
                 word.sure, word.possible = (negator,), (parts.finite,)
     if not parts.end:
         return en
@@ -129,7 +132,7 @@ def _modal(parts: Parts, modal: Modal) -> list[EnglishWord]:
 def _perfect(parts: Parts) -> list[EnglishWord]:
     """ "has drunk"; with a time that has passed "drank", which the German auxiliary is a possible link of."""
     verb, negator, auxiliary = parts.verb, parts.negator, (parts.finite,)
-    if parts.time not in lex.BEFORE:
+    if parts.time not in lex.BEFORE and parts.asked not in (lex.WHERE, *lex.WHENS):
         have = EnglishWord("has" if parts.is_third else "have", auxiliary)
         return [have, *_not(parts), *_words(verb.past_participle, parts.end)]
     if negator:
