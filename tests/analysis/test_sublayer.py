@@ -90,7 +90,8 @@ def test_attention_is_the_papers_formula(ran: Runs) -> None:
     for seen in every(ran):
         assert seen.q.shape[-1] == seen.head_dim
         close(seen.q @ seen.k.transpose(0, 2, 1) / math.sqrt(seen.head_dim), seen.scores)
-        powers = np.where(seen.allowed, np.exp(seen.scores), 0.0)
+        scores = np.where(seen.allowed, seen.scores, -np.inf)
+        powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
         close(powers / powers.sum(axis=-1, keepdims=True), seen.weights)
         close(seen.weights @ seen.v, seen.head_output)
         weights, bias = matrix(ran[0], seen, "out_proj")

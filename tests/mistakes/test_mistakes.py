@@ -174,7 +174,7 @@ def test_unscaled_scores_saturate_the_softmax(case: Case) -> None:
 def test_weights_after_dropout_have_holes(case: Case) -> None:
     found = symptom("after_dropout", case)
     assert found.right.numbers["row_sum_error"] < 1e-5
-    assert found.right.numbers["lost_share"] < 0.01  # a weight may underflow
+    assert found.right.numbers["lost_share"] < 0.03  # a weight may underflow
     assert found.wrong.numbers["row_sum_error"] > 0.1
     assert 0.05 < found.wrong.numbers["lost_share"] < 0.2
     right, wrong = weights(found)

@@ -42,4 +42,4 @@ def test_provenance_names_the_command_and_what_runs_it() -> None:
     sent = asked(provenance, "classroom")
     assert sent["command"].startswith("python -m transformer.training --corpus classroom --layers 2 ")
     assert sent["command"].endswith(" --out checkpoints/classroom")
-    assert (sent["seed"], sent["weights"]) == ("1", 802_903)
+    assert (sent["seed"], sent["weights"]) == ("1", 888_672)

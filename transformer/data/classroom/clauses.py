@@ -118,14 +118,11 @@ def _choose_parts(
     negation = None if is_question and chooser.maybe(0.85) else _negation(chooser, verb)
     things: Things = first.things if first else {}
     predicate: Adjective | None = None
-    if asked is lex.WHO:
-        subject = choose_pronoun(chooser, lex.WHO_ASKED)
+    given = choose_pronoun(chooser, lex.WHO_ASKED) if asked is lex.WHO else shared
+    if given:
+        subject = given
         if tense == "copula":
-            predicate = chooser.choose(adjectives_for("self"))
-    elif shared:
-        subject = shared
-        if tense == "copula":
-            predicate = chooser.choose(adjectives_for(shared.noun.kind if shared.noun else "self", shared.noun))
+            predicate = chooser.choose(adjectives_for(given.noun.kind if given.noun else "self", given.noun))
     elif tense == "copula":
         subject, predicate = _described_subject(chooser, things, reason_follows, is_question)
     elif tense == "location":

@@ -20,6 +20,7 @@ from . import lexicon
 from .choosing import Chooser, CoreChooser
 from .grammar import MAX_SOURCE_WORDS, Sentence, generate, parse
 from .idioms import IDIOMS
+from .phrases import determiner_form
 
 HELD_OUT = "held-out sentences", "unseen combinations", "unseen pairs"
 HELD_OUT_SENTENCES, UNSEEN_COMBINATIONS, UNSEEN_PAIRS = HELD_OUT
@@ -189,7 +190,7 @@ def _word_list() -> dict[str, tuple[tuple[str, str], ...]]:
             ("der, die, das", "the"),
             ("ein, eine", "a"),
             ("dieser, diese, dieses", "this, these"),
-            *((f"{own}, {own}e", english) for own, english in lexicon.POSSESSIVES.items()),
+            *((f"{own}, {determiner_form(own, 'nom', 'f')}", english) for own, english in lexicon.POSSESSIVES.items()),
             ("kein, keine", "not a, not any"),
             ("nicht", "not"),
             ("gern", "like to"),

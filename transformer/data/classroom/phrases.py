@@ -62,7 +62,7 @@ def choose_noun_phrase(
     gender: Gender = "pl" if plural else noun.gender
     # Before any further choice, so that parsing fails early.
     words = [(chooser.word(noun.form(case, plural)), noun.english_plural if plural else noun.english)]
-    article = chooser.word(_determiner(determiner, case, gender)) if determiner else None
+    article = chooser.word(determiner_form(determiner, case, gender)) if determiner else None
     adjective: Adjective | None = None
     adjectives = [each for each in adjectives_for(noun.kind, noun) if "predicative" not in each.traits]
     if adjectives and chooser.maybe(adjective_probability):
@@ -109,7 +109,8 @@ def adjectives_for(kind: str, noun: Noun | None = None) -> list[Adjective]:
     return [each for each in lex.ADJECTIVES if kind in each.kinds.split() and each.base not in unsuitable]
 
 
-def _determiner(determiner: str, case: Case, gender: Gender) -> str:
+def determiner_form(determiner: str, case: Case, gender: Gender) -> str:
+    """ "meinem", "eure" """
     if determiner == "der":
         return lex.THE[case][gender]
     if determiner in ("dies", "welch"):
