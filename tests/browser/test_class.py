@@ -25,6 +25,7 @@ def start(teacher: Visit) -> str:
     page.locator("#lesson .choice").first.wait_for()
     page.locator("#class-start").click()
     expect(page.locator(".room-local")).to_be_visible()  # this server listens on 127.0.0.1 only
+    expect(page.locator(".room-way")).not_to_contain_text(t("room.enter"))  # so there is neither address nor code
     code = page.locator("#room-code").inner_text()
     page.keyboard.press("Escape")
     return code
