@@ -143,6 +143,13 @@ def test_a_room_sees_every_stop_and_its_answer_without_scrolling(room: Visit) ->
         until(lambda: texts(page, f"{figure} :is(tr.marked, rect.marked, figure)")[1] == [])
 
 
+def test_a_room_sees_all_of_the_alignment_of_a_long_sentence(room: Visit) -> None:
+    long = "Der alte Mann liest am Abend im Garten ein neues Buch"
+    page = room.open(f"?tab=lesson&stop=15&present=yes&checkpoint=classroom&sentence={long}")
+    cells = page.locator(".alignment-grid td[role=gridcell]")
+    expect_in_view(cells.first, cells.last)
+
+
 def expect_answer_in_view(page: Page) -> None:
     told, figure = page.locator("#lesson .reveal"), "#lesson .lesson-figure"
     expect(told).to_be_visible()
