@@ -12,6 +12,10 @@ from .test_accessible import LOOK, broken_rules, faults
 
 LESSON = "?tab=lesson&stop=1&present=yes"
 PROJECTOR = {"viewport": {"width": 1920, "height": 1080}}
+UNCOVERED = """() => {
+  const edge = (selector, side) => document.querySelector(selector).getBoundingClientRect()[side];
+  return scrollY > 0 && edge("#top", "bottom") <= edge(".class-panel", "top");
+}"""  # the run stays above what was scrolled into view
 LASTING = "causal_mask"  # the longest training, which goes on until all pages have shown it
 
 
@@ -21,6 +25,7 @@ def start(teacher: Visit) -> str:
     page.locator("#lesson .choice").first.wait_for()
     page.locator("#class-start").click()
     expect(page.locator(".room-local")).to_be_visible()  # this server listens on 127.0.0.1 only
+    expect(page.locator(".room-way")).not_to_contain_text(t("room.enter"))  # so there is neither address nor code
     code = page.locator("#room-code").inner_text()
     page.keyboard.press("Escape")
     return code
@@ -113,6 +118,7 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
             assert votes(page, 2)[:2] == [0, 1]
             expect(page.locator(".room-tally .right")).to_have_count(1)
             expect(page.locator("#lesson .reveal")).to_be_visible()
+        phone.wait_for_function(UNCOVERED)
         expect_no_barriers(lead, phone)
         lead.keyboard.press("PageDown")  # the next stop
         for page in (lead, phone, laptop):

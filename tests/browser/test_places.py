@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from .catalogue import matching, t
 from .conftest import BIER, FRAMES, LAPTOP, PHONE, ROOM, Visit, move, place, until
-from .test_lesson import LINKS
+from .test_lesson import LINKS, STOPS
 
 COLA = "ein cola"
 EXERCISES = ("softmax_dim", "causal_mask", "teacher_forced_test")  # of maps, of losses, of a training's sentences
@@ -143,6 +143,13 @@ def test_a_room_sees_every_stop_and_its_answer_without_scrolling(room: Visit) ->
         until(lambda: texts(page, f"{figure} :is(tr.marked, rect.marked, figure)")[1] == [])
 
 
+def test_a_room_sees_all_of_the_alignment_of_a_long_sentence(room: Visit) -> None:
+    long = "Der alte Mann liest am Abend im Garten ein neues Buch"
+    page = room.open(f"?tab=lesson&stop=15&present=yes&checkpoint=classroom&sentence={long}")
+    cells = page.locator(".alignment-grid td[role=gridcell]")
+    expect_in_view(cells.first, cells.last)
+
+
 def expect_answer_in_view(page: Page) -> None:
     told, figure = page.locator("#lesson .reveal"), "#lesson .lesson-figure"
     expect(told).to_be_visible()
@@ -172,11 +179,14 @@ def test_a_class_sees_questions_votes_and_answers_without_scrolling(room: Visit)
     expect(page.locator(".room-local")).to_be_visible()  # in a dialog, which takes the keys as long as it is open
     page.keyboard.press("Escape")
     expect(page.locator(".room-local")).to_be_hidden()
-    ask_class(page)
-    expect_in_view(page.locator("#lesson .choice").last, page.locator("#room-answered"))
-    reveal_to_class(page)
-    expect_in_view(page.locator(".room-tally"))
-    expect_answer_in_view(page)
+    for stop in ("ffn", "cross"):  # a wide figure, and one beside the text
+        move(page, {"stop": STOPS.index(stop)})
+        expect(page.locator("#stop-title")).to_contain_text(t(f"lesson.{stop}"))
+        ask_class(page)
+        expect_in_view(page.locator("#lesson .choice").last, page.locator("#room-answered"))
+        reveal_to_class(page)
+        expect_in_view(page.locator(".room-tally"), page.locator(".lesson-text"))
+        expect_answer_in_view(page)
     for name in EXERCISES:
         move(page, {"tab": "break", "part": "mistakes", "exercise": name})
         expect(page.locator(".exercise h2")).to_contain_text(t(f"mistakes.{name}.title"))

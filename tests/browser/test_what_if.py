@@ -77,6 +77,7 @@ def test_every_starter_changes_words_in_view_of_what_was_pressed(shared: Visit) 
         pressed = page.locator(".starters [aria-pressed=true]")
         for each, share in ((pressed, 1), (say, 1), (page.locator("#whatif .heatmap"), 0.3)):
             expect(each).to_be_in_viewport(ratio=share)
+        assert page.locator("#whatif .tall").evaluate("steps => steps.scrollLeft") == 0  # their numbers are in view
         pressed.click()
         expect(chips(page)).to_have_count(0)
 
@@ -149,6 +150,8 @@ def test_every_other_control_makes_its_change(shared: Visit) -> None:
     group(page, "residuals").get_by_role("button", name=t("panel.residuals.ffn")).first.click()
     written = ("temperature.cross.2", "positions.encoder.shuffled.1", "swap_word.6.hund", "drop_residual.encoder.1.2")
     expect_made(page, "remove_mask.decoder", *written)
+    dropped = t("change.drop_residual", stack=t("change.of.encoder"), layer=1, sublayer=t("panel.residuals.ffn"))
+    expect(chips(page).filter(has_text=dropped)).to_be_visible()
 
 
 def test_a_candidate_is_forced_and_decoding_goes_on_from_there(shared: Visit) -> None:

@@ -2,12 +2,13 @@
 
 import { decodeBytes } from "../api/bytes.ts";
 import { schema } from "../api/schema.ts";
-import type { AttentionMaps, DrawnRun, Kind, Run, State } from "../api/types.ts";
+import type { AttentionMaps, DrawnRun, Kind, Run, Stack, State } from "../api/types.ts";
 import { LESSON_STOPS, stopOrder, withStop } from "./lesson-plan.ts";
 import { byWords, SIDES, tokenIndex, tokenRun } from "./words.ts";
 
 export { SIDES };
 export const KINDS = Object.keys(SIDES) as Kind[];
+export const SUBLAYERS: Record<Stack, string[]> = { encoder: ["self", "ffn"], decoder: ["self", "cross", "ffn"] };
 
 /** What an address without parameters stands for. */
 export const HOME: Partial<State> = Object.fromEntries(

@@ -5,7 +5,7 @@ import { opening } from "../api/schema.ts";
 import type { Change, ChangeOf, Places, Run } from "../api/types.ts";
 import { findExperiment, openExperiment } from "../state/experiments.ts";
 import { formatBytes, formatLanguages, formatList, formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
-import { baselineRun, likelihood, SIDES, state } from "../state/state.ts";
+import { baselineRun, likelihood, SIDES, SUBLAYERS, state } from "../state/state.ts";
 import { tokenRun } from "../state/words.ts";
 import { h, word } from "./dom.ts";
 import { link } from "./parts.ts";
@@ -16,6 +16,8 @@ export function describeChange(change: Change, run: Run = tokenRun(state.run)) {
   for (const name of ["layer", "head", "step", "position"]) if (name in fields) places[name] = Number(fields[name]) + 1;
   if (fields.kind) places.kind = t(`change.of.${fields.kind}`);
   if (fields.stack) places.stack = t(`change.of.${fields.stack}`);
+  if (change.do === "drop_residual")
+    places.sublayer = t(`panel.residuals.${SUBLAYERS[change.stack][change.sublayer - 1]}`);
   if (change.do === "isolate") places.heads = formatList(change.heads.map((head) => t("head_n", { head: head + 1 })));
   if (change.do === "edit_mask") Object.assign(places, cellTokens(change, run));
   if (change.do === "swap_word") places.word = word(change.word, "source");

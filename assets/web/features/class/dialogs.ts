@@ -39,7 +39,7 @@ export function showAddress() {
     field(t("room.notes_link"), "room-notes-link", notes.href),
   ]);
   const code = h("p", { class: "room-letters" }, room.code);
-  const words = h("div", { class: "room-way" }, h("p", {}, t("room.enter")), code, hint, links);
+  const words = h("div", { class: "room-way" }, isLocal ? null : h("p", {}, t("room.enter")), code, hint, links);
   showDialog("room-dialog", h("div", { class: "room-columns" }, picture, words));
 }
 

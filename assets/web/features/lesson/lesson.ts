@@ -32,8 +32,7 @@ export function mount({ element, signal }: View) {
   const parts = build();
   const { bar, plan, title, headline, text, question, figure, colours, notice, arithmetic, back, next, stop } = parts;
   const keys = h("p", { class: "keys hint" }, t("lesson.keys"));
-  const begin = [h("span", { class: "space" }), startButton("class-start"), plan.element];
-  const head = h("div", { class: "lesson-head" }, bar.element, begin, back, next);
+  const head = h("div", { class: "lesson-head" }, bar.element, startButton("class-start"), plan.element, back, next);
   const name = () => `lesson-${state.stop + 1}`;
   const drawing = h("div", { class: "stop-figure" }, pictureFrame(figure, name), colours, arithmetic);
   fitToScreen(stop, drawing, signal);

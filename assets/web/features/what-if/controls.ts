@@ -4,7 +4,7 @@ import type { Change, Child, Kind, Side, Stack } from "../../api/types.ts";
 import { editMask, findChange, replaceChange, toggleChange } from "../../state/changes.ts";
 import { formatPercent, t } from "../../state/i18n.ts";
 import { askOnce } from "../../state/server-cache.ts";
-import { baselineRun, KINDS, SIDES, state } from "../../state/state.ts";
+import { baselineRun, KINDS, SIDES, SUBLAYERS, state } from "../../state/state.ts";
 import { tokenIndex, tokenRun } from "../../state/words.ts";
 import { h, namedChoice, replaceKeepingFocus } from "../../ui/dom.ts";
 import { button, changeDetector, link, select, toggle } from "../../ui/parts.ts";
@@ -12,8 +12,7 @@ import { headControls } from "./heads.ts";
 
 type Group = { name: string; body: Element; draw: () => void };
 
-const STACKS: Record<Stack, string[]> = { encoder: ["self", "ffn"], decoder: ["self", "cross", "ffn"] };
-const STACK_NAMES = Object.keys(STACKS) as Stack[];
+const STACK_NAMES = Object.keys(SUBLAYERS) as Stack[];
 const POSITIONS = ["kept", "removed", "shuffled"] as const;
 const TEMPERATURES = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20];
 
@@ -198,7 +197,7 @@ const residualControls = () =>
 function stackResiduals(stack: Stack) {
   const rows = Array.from({ length: state.run.attention[stack].layers }, (_, layer) => {
     const name = t("layer_n", { layer: layer + 1 });
-    const toggles = STACKS[stack].map((sublayer, i) =>
+    const toggles = SUBLAYERS[stack].map((sublayer, i) =>
       changeToggle(t(`panel.residuals.${sublayer}`), { do: "drop_residual", stack, layer, sublayer: i + 1 }),
     );
     const attributes = { class: "controls", role: "group", "aria-label": `${t(`change.of.${stack}`)}, ${name}` };

@@ -179,7 +179,7 @@ function drawSteps({ steps }: Parts) {
   replaceKeepingFocus(steps, [stepTable(run, baseline ?? run), scaled, note]);
   steps.scrollTop = scrollTop;
   const head = steps.querySelector("thead")?.getBoundingClientRect().height ?? 0;
-  const marked = [...steps.querySelectorAll("tr.marked")].map((row) => row.getBoundingClientRect());
+  const marked = [...steps.querySelectorAll("tr.marked th")].map((step) => step.getBoundingClientRect());
   reveal(steps, { parts: marked, inset: { left: 0, top: head } });
 }
 
