@@ -32,11 +32,10 @@ def test_of_equally_near_sentences_it_is_the_same_in_every_process() -> None:
 
 def test_a_pair_of_the_classroom_is_a_whole_sentence_of_its_grammar() -> None:
     classroom = CORPORA["classroom"]
-    found = nearest_pairs("Der Zug fährt nach Prag", classroom, 5)
+    found = nearest_pairs("Fährst du mit dem Zug nach Prag?", classroom, 5)
     assert len(found) == 5
-    assert "Der Zug " in found[0].spelling
-    assert " nach " in found[0].spelling
-    assert any("fährt" in pair.spelling for pair in found)
+    assert found[0].spelling.startswith("Fährst du mit dem Zug ")
+    assert any(" nach " in pair.spelling for pair in found)
     assert all(classroom.find(pair.source) for pair in found)
 
 

@@ -94,9 +94,9 @@ def test_the_classrooms_card_equals_a_new_evaluation() -> None:
                 assert now == pytest.approx(then, abs=0.31 if "AER" not in name else 0.005), name  # three sentences
         shown = [float(figure.rstrip("%")) for figure in figures if figure.endswith("%") or "AER" in name]
         if name == "exact match, free-running":  # the aim is 100 for the first
-            assert all(figure >= least for figure, least in zip(shown, (98, 98, 97.5), strict=True))
+            assert all(figure >= least for figure, least in zip(shown, (98.5, 96.5, 97), strict=True))
         if name == "AER, best head":  # the aim is 0.05
-            assert shown[0] <= 0.06
+            assert shown[0] <= 0.1
 
 
 @pytest.mark.slow
@@ -114,8 +114,8 @@ def test_the_classrooms_card_prints_the_scores_of_measures(monkeypatch: pytest.M
 
 @pytest.mark.slow
 def test_each_word_of_unseen_combinations_and_unseen_pairs_was_seen_alone() -> None:
-    """As the card says: the first few thousand training sentences suffice for that."""
-    seen = {word for sentence in sample("", 5_000) for word in sentence.source.split()}
+    """As the card says: a sixth of the training sentences suffice for that."""
+    seen = {word for sentence in sample("", 25_000) for word in sentence.source.split()}
     verbs = {verb.infinitive: verb for verb in (*lexicon.VERBS, lexicon.WISH_VERB, *lexicon.CLAUSE_VERBS)}
     nouns = {noun.singular: noun for noun in lexicon.NOUNS}
     adjectives = {adjective.base: adjective for adjective in lexicon.ADJECTIVES}

@@ -80,10 +80,10 @@ class CoreChooser(Chooser):
 
     def choose(self, options: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
         if isinstance(options[-1], Lexeme):
-            known = min(max(8, int(0.45 * len(options))), 200)
+            known = min(max(8, int(0.25 * len(options))), 120)
             options, weights = options[:known], weights and weights[:known]
-        elif weights and len(options) > 2:
-            common = [i for i, weight in enumerate(weights) if weight > 0.2 * max(weights)]
+        elif weights:
+            common = [i for i, weight in enumerate(weights) if weight > 0.35 * max(weights)]
             options, weights = [options[i] for i in common], [weights[i] for i in common]
         return super().choose(options, weights)
 

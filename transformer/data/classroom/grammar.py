@@ -15,7 +15,7 @@ from ..alignment import AlignedPair, GoldAlignment
 from ..vocabulary import lower
 from . import lexicon as lex
 from .choosing import Chooser, EnglishWord, GermanWord, NoParseError, ParsingChooser
-from .clauses import choose_clause, choose_matrix_clause, choose_order
+from .clauses import Clause, choose_clause, choose_matrix_clause, choose_order
 from .idioms import GREETINGS, choose_everyday_phrase, words_of_idiom
 from .lexicon import Adverb
 from .phrases import words_of_adverb
@@ -121,7 +121,11 @@ def _sentence(chooser: Chooser) -> Sentence:
         en = [*en, EnglishWord("?" if kind == "question" else ".")]
     if greeting:
         de, en = [*greeting, *de], [*greeting_en, EnglishWord(","), *en]
+    return _with_gold(clauses, de, en, len(greeting))
 
+
+def _with_gold(clauses: list[Clause], de: list[GermanWord], en: list[EnglishWord], greeting: int) -> Sentence:
+    """The sentence of these words, of which the first ones greet."""
     place = {id(word): i for i, word in enumerate(de)}
     gold = GoldAlignment(
         sure=tuple(tuple(place[id(word)] for word in each.sure) for each in en),
@@ -133,7 +137,7 @@ def _sentence(chooser: Chooser) -> Sentence:
         source=lower(spelling),
         target=" ".join(word.text for word in en),
         gold=gold,
-        spelling=_with_marks(spelling, len(greeting), en[-1].text),
+        spelling=_with_marks(spelling, greeting, en[-1].text),
         lemmas=(
             frozenset(noun for noun, _, _ in described if noun),
             frozenset(adjective for _, adjective, _ in described if adjective),
