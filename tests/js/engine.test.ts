@@ -10,7 +10,7 @@ import { errorRates, headShapes } from "../../assets/web/state/state.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 const FIXTURES = new URL(".venv/js/", ROOT);
-const TOLERANCE = 1e-5; // of a number above 1, of its size
+const TOLERANCE = 1e-5; // of an array with numbers above 1, of the largest: a sum of such numbers rounds as they do
 const MAX_TURNED = 2; // ranks
 
 type Case = [name: string, request: Record<string, unknown>, answer: any];
@@ -61,7 +61,8 @@ function difference(ours: any, theirs: any, place = ""): string {
   if (typeof theirs === "number" && typeof ours === "number") return isFar(ours, theirs) ? told(ours, theirs) : "";
   if (typeof theirs === "string" && typeof ours === "string" && FLOATS.includes(place.split(".").at(-1) ?? "")) {
     const [mine, wanted] = [floats(ours), floats(theirs)];
-    const at = mine.length === wanted.length ? mine.findIndex((each, i) => isFar(each, wanted[i])) : 0;
+    const most = TOLERANCE * wanted.reduce((largest, each) => Math.max(largest, Math.abs(each)), 1);
+    const at = mine.length === wanted.length ? mine.findIndex((each, i) => isFar(each, wanted[i], most)) : 0;
     return at < 0 ? "" : told(`${mine.length} numbers, ${mine[at]}`, `${wanted.length} numbers, ${wanted[at]}`);
   }
   if (theirs === null || typeof theirs !== "object" || ours === null || typeof ours !== "object")

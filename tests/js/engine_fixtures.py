@@ -35,7 +35,7 @@ ABLATED = {"do": "ablate", "kind": "encoder", "layer": 0, "head": 1}
 REFUSED = (
     "",
     " ?! ",
-    "Ich möchte ein Motorrad",
+    "Ich möchte ein Raumschiff",
     "ein bir",
     "ein\u200b Bier",
     "a " * 13,
@@ -82,7 +82,7 @@ def changes(name: str) -> Iterator[list[dict[str, Any]]]:
         {"do": "swap_word", "position": 0, "word": word},
     ]
     yield [{"do": "ablate", "kind": "cross", "layer": 99, "head": 0}]
-    yield [{"do": "swap_word", "position": 0, "word": "Motorrad"}]
+    yield [{"do": "swap_word", "position": 0, "word": "Raumschiff"}]
     yield [{"do": "force_word", "step": 1, "word": "S"}]
     yield [{"do": "force_word", "step": 2**40, "word": forced}]
     yield [{"do": "edit_mask", "kind": "cross", "query": query, "key": 99, "allowed": False} for query in (99, 10, 9)]
@@ -103,7 +103,7 @@ def cases() -> Iterator[Case]:
             yield "translate", {"checkpoint": name, "sentence": each, "or_other_model": True, "or_example": True}
             yield "alternatives", {"checkpoint": name, "sentence": each, "own": []}
         nothing = [{"do": "remove_mask", "kind": "unknown"}]
-        yield "translate", {"checkpoint": name, "sentence": "Motorrad", "changes": nothing, "or_example": True}
+        yield "translate", {"checkpoint": name, "sentence": "Raumschiff", "changes": nothing, "or_example": True}
         for made in changes(name):
             yield "translate", {"checkpoint": name, "sentence": OTHER[name], "changes": made}
             yield "stack", {"checkpoint": name, "sentence": sentence, "changes": made}
