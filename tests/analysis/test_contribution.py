@@ -203,7 +203,7 @@ def test_points_are_dense_where_the_slope_changes() -> None:
 def test_integrated_gradients_are_complete(
     toy: Translator, classroom: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half of the classroom's steps need more than the 50 points that the toy needs."""
+    """Most of the classroom's steps need more than the 50 points that the toy needs."""
     for translator, sentence in ((classroom, "Ich habe gestern ein Buch gelesen."), (toy, BEER)):
         run = translator.translate(sentence)
         for step in range(len(run.output)):

@@ -272,9 +272,9 @@ def _in_german_order(parts: Parts, front: str) -> list[GermanWord]:
     if parts.is_subordinate:  # verb last
         return [*subject_and_pronouns, *middle, *parts.end, parts.finite]
     # verb second, or first after no question word
-    fronted = {"time": when, "question": parts.opening[0]}.get(front, [])
-    fronted = parts.objects[0].de if front == "object" else fronted
-    return [*fronted, parts.finite, *subject_and_pronouns, *middle, *parts.end]
+    of_object = parts.objects[0].de if parts.objects else []
+    fronted = {"time": when, "question": parts.opening[0], "object": of_object}
+    return [*fronted.get(front, []), parts.finite, *subject_and_pronouns, *middle, *parts.end]
 
 
 def _in_english_order(parts: Parts, front: str) -> list[EnglishWord]:
