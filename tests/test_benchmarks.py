@@ -1,4 +1,4 @@
-"""Ratios are divided and written right. Nothing here is timed."""
+"""Ratios are divided and written right, and answers compared. Nothing here is timed."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,7 @@ import pytest
 
 from tests.benchmarks.bench import RESULTS
 from tests.benchmarks.ratio import HEADING, Ratio, ratio
+from tests.visitors import alike
 
 
 @pytest.mark.parametrize("file", [RESULTS, RESULTS.with_name("load.json")], ids=lambda file: file.name)
@@ -34,3 +35,16 @@ def test_a_line_says_whether_a_target_is_met(median: float, target: float | None
     assert line.startswith(f"| a | b | {median:.2f} (0.40–0.60) | 1.23 ms | 123 ms |")
     assert line.endswith(end)
     assert line.count("|") == HEADING.splitlines()[0].count("|")
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        ("ich,0,9.9999997e-12,0.0\nein,1,1.0,0.25\n", True),  # of a batch, whose sums have another order
+        ("ich,0,1.0e-11,0.0\nein,1,1.0,0.26\n", False),
+        ("ich,0,1.0e-11,0.0\nein,2,1.0,0.25\n", False),
+        ("ich,0,1.0e-11,0.0\nich,1,1.0,0.25\n", False),
+    ],
+)
+def test_answers_are_alike_up_to_rounding_and_no_further(other: str, same: bool) -> None:
+    assert alike("ich,0,1e-11,9e-45\nein,1,1.0,0.25\n", other) == same

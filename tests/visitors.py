@@ -352,9 +352,9 @@ def alike(one: Any, other: Any) -> bool:
 
 
 def _numbers(text: str) -> list[Any]:
-    """Those of an array in base64, or those between the other words of a text."""
+    """Those of an array in base64, or those between the other words of a text, 0.3 as well as 2.1e-12 and 9e-45."""
     try:
         return np.frombuffer(base64.b64decode(text, validate=True), "<f4").tolist()
     except ValueError:
-        parts = re.split(r"(-?\d+\.\d+)", text)
-        return [float(part) if i % 2 else part.split() for i, part in enumerate(parts)]
+        parts = re.split(r"(-?\d+(?:\.\d+|(?=e))(?:e[-+]?\d+)?)", text)
+        return [float(part) if i % 2 else tuple(part.split()) for i, part in enumerate(parts)]
