@@ -46,6 +46,11 @@ def test_the_frame_is_low_and_the_first_screen_has_few_controls(visit: Visit) ->
     assert visit.page.evaluate(CONTROLS) <= MAX_CONTROLS
     visit.choose_model("classroom")
     assert height_of_frame(visit) <= MAX_FRAME
+    visit.tab("break")
+    with visit.answered():
+        visit.page.locator(".starters button").nth(3).click()
+    expect(visit.page.locator(".changed li")).to_have_count(2)  # the change, and what undoes all
+    assert height_of_frame(visit) <= MAX_FRAME
 
 
 def test_another_model_answers_where_the_toy_cannot_read_a_sentence(shared: Visit) -> None:

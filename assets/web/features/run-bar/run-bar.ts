@@ -45,11 +45,12 @@ export function mount({ element, signal }: View) {
   parts.legend.append(...special, parts.padding);
   const tokens = h("p", {}, parts.source, h("span", { class: "arrow" }, "→"), " ", parts.target);
   parts.run.append(tokens, parts.steps.element, frameControls());
-  const beside = h("div", { class: "beside-ask" }, isSavedRun ? null : exampleBar(), parts.note, parts.legend);
+  const examples = isSavedRun ? null : exampleBar();
+  const beside = h("div", { class: "beside-ask" }, examples, parts.note, parts.legend, parts.changed);
   card.append(
     h("div", { class: "progress", "aria-hidden": "true" }),
     h("div", { class: "ask-line" }, canAsk("translate") ? ask : savedRun(), beside),
-    h("div", { class: "under" }, parts.refusal.elements, parts.queue, parts.unit.element, parts.changed),
+    h("div", { class: "under" }, parts.refusal.elements, parts.queue, parts.unit.element),
     parts.run,
   );
   element.replaceChildren(card);
@@ -94,6 +95,7 @@ const build = (signal: AbortSignal) => ({
   legend: h("p", { class: "legend" }),
   padding: h("span", {}, t("legend.P")),
   changed: h("div", { class: "changed", hidden: true }),
+  original: h("p", { class: "hint" }),
   compare: link(t("changed.compare"), () => update({ tab: "break", part: "whatif" })),
   isNewRun: changeDetector(),
   isNewWidth: changeDetector(), // of the line of tokens
@@ -112,10 +114,10 @@ const complaint =
     await parts.refusal.draw(error, sentence, wrongLink);
   };
 
-/** One line: what there is to note of the run, else what its special tokens mean. */
-function showNote({ note, legend, isRefused }: Parts) {
+/** One line: what there is to note of the run and its changes, else what its special tokens mean. */
+function showNote({ note, changed, legend, isRefused }: Parts) {
   note.hidden = isRefused || !note.hasChildNodes();
-  legend.hidden = !note.hidden;
+  legend.hidden = !note.hidden || !changed.hidden;
 }
 
 function drawQueue({ queue }: Parts, news: { waiting: number; full?: boolean } | null) {
@@ -124,14 +126,16 @@ function drawQueue({ queue }: Parts, news: { waiting: number; full?: boolean } |
 }
 
 function draw(parts: Parts) {
-  const { source, target, changed, compare, steps } = parts;
+  const { source, target, note, changed, original, compare, steps } = parts;
   const { run, step, layer, head, averaged } = state;
   updateAddressBar();
   if (parts.isNewRun(run)) drawRun(parts);
   const isInWhatIf = state.tab === "break" && state.part === "whatif";
-  // There it has its place, so that nothing jumps under a finger.
-  changed.hidden = !isInWhatIf && run.changes.length === 0;
-  compare.hidden = isInWhatIf || isSavedRun;
+  // There it or a note has its line, so that nothing jumps under a finger.
+  changed.hidden = run.changes.length === 0 && (!isInWhatIf || note.hasChildNodes());
+  original.hidden = isInWhatIf; // its verdict says it
+  compare.hidden = isSavedRun;
+  showNote(parts);
   const lastLayer = run.attention.cross.layers - 1;
   const weights = attentionRow("cross", Math.min(layer, lastLayer), averaged ? null : head, step);
   parts.weights = weights;
@@ -196,7 +200,7 @@ function fitTokens({ source, target }: Parts) {
 }
 
 function drawRun(parts: Parts) {
-  const { source, target, note, padding, changed, compare } = parts;
+  const { source, target, note, padding, changed } = parts;
   const { run, baseline } = state;
   padding.hidden = !run.source.includes("P");
   const typed = (token: string, i: number) =>
@@ -210,18 +214,18 @@ function drawRun(parts: Parts) {
   });
   setChildren(target, output);
   note.replaceChildren(...describeRun(run));
-  showNote(parts);
   const nothing = h("p", { class: "hint" }, t("changed.nothing"));
-  replaceKeepingFocus(changed, baseline ? changeList(run, baseline, compare) : [nothing]);
+  replaceKeepingFocus(changed, baseline ? changeList(run, baseline, parts) : [nothing]);
 }
 
-function changeList(run: Run, baseline: Run, compare: HTMLElement) {
+function changeList(run: Run, baseline: Run, { original, compare }: Parts) {
   const undoAll = link(t("changed.undo_all"), () => requestChanges([]));
   const output = word(baseline.output.join(" "), "target");
+  original.replaceChildren(...nodes("changed.original", { output }), " ", compare);
   return [
     h("b", {}, t("changed")),
     h("ul", { "aria-label": t("changed") }, run.changes.map(changeItem), isSavedRun ? null : h("li", {}, undoAll)),
-    h("p", { class: "hint" }, nodes("changed.original", { output }), " ", compare),
+    original,
   ];
 }
 
@@ -238,7 +242,7 @@ function changeItem(change: Change) {
 function describeRun(run: Run) {
   const notes: (string | Node)[][] = [];
   const add = (key: string, places: Places = {}) => notes.push(nodes(key, places));
-  const example = exampleOf(run);
+  const example = run.changes.length ? null : exampleOf(run); // whose note is about the model as it is
   if (example?.name) {
     add(`example.${example.name}.shows`);
     if (example.watch) add("note.watch", { word: word(plainText(example.watch), "source") });
