@@ -67,7 +67,8 @@ def test_every_step_runs_in_training_mode(toy_data: Batch) -> None:
 @pytest.mark.parametrize("schedule", ["constant", "warmup", "one-cycle"])
 def test_losses_equal_those_of_a_plain_loop(toy_data: Batch, schedule: Any, data: str) -> None:
     sizes, batch = (SIZE, toy_data) if data == "toy" else (SIZES, PADDED)
-    config = TrainingConfig(steps=8, schedule=schedule, warmup_steps=5, label_smoothing=0.1, clip_norm=0.5)
+    shared: dict[str, Any] = {"schedule": schedule, "warmup_steps": 5, "label_smoothing": 0.1, "clip_norm": 0.5}
+    config = TrainingConfig(steps=8, weight_decay=9.0, **shared)
     ours, model = (seeded_model(TransformerConfig(**sizes, dropout=0.0), 0) for _ in range(2))
     adam, losses, words = torch.optim.Adam(model.parameters(), 1e-3, (0.9, 0.98), 1e-9), [], batch.tgt_out != 0
     for step in range(1, 9):
@@ -84,6 +85,7 @@ def test_losses_equal_those_of_a_plain_loop(toy_data: Batch, schedule: Any, data
         norm = torch.stack([p.grad.norm() for p in model.parameters()]).norm()
         for p in model.parameters():
             p.grad *= min(1.0, 0.5 / norm)
+            p.data *= 1 - 9.0 * adam.param_groups[0]["lr"]  # decoupled: no part of the gradient
         adam.step()
         losses.append(loss.item())
     assert [p.loss for p in train(ours, batch, config)] == pytest.approx(losses, abs=1e-4)
@@ -159,7 +161,13 @@ def test_a_batch_has_sentences_of_similar_length_and_no_column_of_padding_only()
 
 POSITIVE = ("steps", "batch_size", "warmup_steps", "learning_rate", "clip_norm")
 INVALID: list[tuple[str, Any]] = [(name, value) for name in POSITIVE for value in (0, -1, math.nan)]
-INVALID += [("label_smoothing", 1.0), ("label_smoothing", -0.1), ("schedule", "cosine"), ("precision", "int8")]
+INVALID += [
+    ("label_smoothing", 1.0),
+    ("label_smoothing", -0.1),
+    ("weight_decay", -0.1),
+    ("schedule", "cosine"),
+    ("precision", "int8"),
+]
 
 
 @pytest.mark.parametrize(("name", "value"), INVALID)

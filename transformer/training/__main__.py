@@ -36,6 +36,7 @@ HELP = {
     "warmup_steps": "of the warmup schedule",
     "label_smoothing": "share of probability spread over all words; the paper has 0.1",
     "clip_norm": "gradients are scaled down to this norm",
+    "weight_decay": "share, times the learning rate, that every weight loses at a step",
     "seed": "the same seed gives the same model",
     "precision": "bfloat16 is for GPUs that are faster at it",
 }
@@ -96,7 +97,7 @@ def main(arguments: list[str]) -> None:
     with together(device) as processes:
         run = asdict(config) | asdict(training) | {"processes": processes.count, "device": device.type}
         run["pairs"] = file.digest if file else hashlib.sha256(repr(corpus.pairs).encode()).hexdigest()
-        state = TrainingState(args.out / STATE, model, adam(model), processes, run)
+        state = TrainingState(args.out / STATE, model, adam(model, training.weight_decay), processes, run)
         try:
             after = state.load() if args.resume else 0
         except CheckpointError as error:

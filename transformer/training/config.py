@@ -23,6 +23,8 @@ class TrainingConfig:
             `learning_rate` and falls to 0 along a cosine.
         label_smoothing: share of the target's probability that is spread over the vocabulary (§5.4).
         clip_norm: the maximum norm of the gradients.
+        weight_decay: share, times the learning rate, that every weight loses at a step (Loshchilov & Hutter 2019, arXiv
+            1711.05101). The paper has none; without it, scores of attention grow as long as training goes on.
         seed: of weights, batches and dropout; the same seed gives the same model on the same machine.
         precision: "bfloat16" runs most products inside the network in 16 bits, for GPUs that are faster at it;
             weights, gradients, Adam and the loss stay float32.
@@ -35,6 +37,7 @@ class TrainingConfig:
     warmup_steps: int = 4000
     label_smoothing: float = 0.0
     clip_norm: float = 1.0
+    weight_decay: float = 0.0
     seed: int = 0
     precision: Precision = "float32"
 
@@ -45,6 +48,8 @@ class TrainingConfig:
                 raise ValueError(f"{name} ({getattr(self, name)}) is not above 0 and finite")
         if not 0 <= self.label_smoothing < 1:
             raise ValueError(f"label_smoothing ({self.label_smoothing}) is not at least 0 and below 1")
+        if not 0 <= self.weight_decay < math.inf:
+            raise ValueError(f"weight_decay ({self.weight_decay}) is not at least 0 and finite")
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"seed ({self.seed}) is not at least 0 and below 2^63")
 

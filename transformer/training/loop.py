@@ -34,11 +34,11 @@ def seeded_model(config: TransformerConfig, seed: int) -> Transformer:
         return Transformer(config)
 
 
-def adam(model: Transformer) -> torch.optim.Adam:
-    """The paper's optimiser (§5.3); `train` sets its learning rate at every step."""
+def adam(model: Transformer, weight_decay: float = 0.0) -> torch.optim.Adam:
+    """The paper's optimiser (§5.3), with a TrainingConfig's decay; `train` sets its learning rate at every step."""
     for weight in model.parameters():
         weight.data = weight.contiguous()  # the fused one is wrong for views, such as those of a decoding engine
-    return torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
+    return torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), eps=1e-9, weight_decay=weight_decay, fused=True)
 
 
 def train(
@@ -57,7 +57,7 @@ def train(
     Args:
         processes: the processes that share each step. All call this with the same arguments. Without dropout the
             result equals that of a single process; with dropout each process draws its own.
-        optimizer: from `adam(model)`, to save its state; a new one if left out.
+        optimizer: from `adam`, to save its state; a new one if left out.
         after: the step to resume after; model, optimizer and the global generator are as they were then.
 
     Yields:
@@ -66,7 +66,7 @@ def train(
     if not after:
         torch.manual_seed(config.seed + processes.rank)
     device, pad = model.positions.device, model.config.pad_id
-    optimizer = optimizer or adam(model)
+    optimizer = optimizer or adam(model, config.weight_decay)
     network = processes.synchronized(model)
     if network is not model:
         # DistributedDataParallel fixes the order of its sums in the first backward pass. As a training step, a resumed
