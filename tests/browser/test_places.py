@@ -141,11 +141,7 @@ def test_a_room_sees_every_stop_and_its_answer_without_scrolling(room: Visit) ->
         press(page, "r")
         expect_answer_in_view(page)
         until(lambda: texts(page, f"{figure} :is(tr.marked, rect.marked, figure)")[1] == [])
-
-
-def test_a_room_sees_all_of_the_alignment_of_a_long_sentence(room: Visit) -> None:
-    long = "Der alte Mann liest am Abend im Garten ein neues Buch"
-    page = room.open(f"?tab=lesson&stop=15&present=yes&checkpoint=classroom&sentence={long}")
+    room.go("classroom", "Der alte Mann liest am Abend im Garten ein neues Buch", tab="lesson", stop=15, present="yes")
     cells = page.locator(".alignment-grid td[role=gridcell]")
     expect_in_view(cells.first, cells.last)
 
@@ -204,9 +200,9 @@ def test_a_class_sees_questions_votes_and_answers_without_scrolling(room: Visit)
         expect_in_view(page.locator(".exercise .reveal"))
 
 
-def test_what_a_tab_says_is_in_view(visit: Visit) -> None:
+def test_what_a_tab_says_is_in_view(shared: Visit) -> None:
     """On a phone, and in front of a room, where the type is larger than on a laptop."""
-    page, panel = visit.page, "[role=tabpanel].open"
+    page, panel = shared.page, "[role=tabpanel].open"
     places: list[dict[str, Any]] = [
         {"tab": "overview"},
         {"tab": "translate"},
@@ -215,13 +211,14 @@ def test_what_a_tab_says_is_in_view(visit: Visit) -> None:
         {"tab": "inside"},
     ]
     shown = f"{panel} :is(text, .word, .chip):not(.say *), #top .chip"
-    for size, query, walked in (
-        (ROOM, "&present=yes", [*places, {"tab": "break", "part": "decoding", "strategy": "sampling"}]),
-        (PHONE, "", places),
-    ):
+    asked: list[tuple[Any, dict[str, str], list[dict[str, Any]]]] = [
+        (ROOM, {"present": "yes"}, [*places, {"tab": "break", "part": "decoding", "strategy": "sampling"}]),
+        (PHONE, {}, places),
+    ]
+    for size, query, walked in asked:
         page.set_viewport_size(size)
-        visit.open(f"?tab=translate&step=2&checkpoint=classroom{query}")
-        expect(visit.step_slider).to_have_value("2")
+        shared.go("classroom", step=2, **query)
+        expect(shared.step_slider).to_have_value("2")
         for where in walked:
             move(page, where)
             say = page.locator(f"{panel} .say:visible").first
@@ -276,7 +273,7 @@ def test_an_opening_page_shifts_nothing_and_asks_little(visit: Visit) -> None:
     for size, query in (
         (LAPTOP["viewport"], ""),
         (LAPTOP["viewport"], "?tab=lesson&stop=12"),
-        *((PHONE, f"?tab={tab}") for tab in ("attention", "positions", "train")),
+        *((PHONE, f"?tab={tab}") for tab in ("attention", "train")),
     ):
         visit.requests.clear()
         page.set_viewport_size(size)
