@@ -166,17 +166,3 @@ def test_a_visitors_text_is_text_and_words_are_of_pieces(browser: Browser, maria
         expect(page.locator(".run .tokens").first).to_contain_text("<img src=x onerror=alert(1")
         assert page.evaluate("document.querySelectorAll('img, .view b b, .word b').length") == 0
         expect(page.locator("#story .candidates button, .piece-search:visible")).to_have_count(0)
-
-
-def test_the_page_offers_it(visit: Any, browser: Browser, tmp_path: Path) -> None:
-    page = visit.open("?tab=attention&kind=encoder&layer=2&head=3")
-    page.locator("#menu > summary").click()
-    page.locator("#downloads > summary").click()
-    with page.expect_download() as found:
-        page.locator("[data-file=interactive]").click()
-    found.value.save_as(tmp_path / "run.html")
-    with reading(browser) as reader:
-        opened(reader, (tmp_path / "run.html").as_uri())
-        expect(reader.locator("#attention h2").first).to_contain_text(t("heads.name", layer=2, head=3))
-        expect(reader.locator("#saved a")).to_have_attribute("href", visit.url)
-        expect(reader.locator(".run .tokens").first).to_contain_text(BIER.split()[1])

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, FrameLocator, Page, expect
 from transformer import Translator
 
 from .catalogue import t
-from .conftest import LAPTOP, ROOT, Server, hosted
+from .conftest import LAPTOP, ROOT, Server, hosted, until
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("jupyterlab")
@@ -78,7 +78,9 @@ def run_cell(page: Page, i: int, printed: str = "") -> None:
     expect(cell.locator(".jp-OutputArea-output")).to_contain_text(printed)
 
 
-def test_figure_and_python_share_a_place_in_jupyterlab_and_the_kernel_answers(browser: Browser, lab: str) -> None:
+def test_figure_and_python_share_a_place_in_jupyterlab_which_saves_it_interactive(
+    browser: Browser, lab: str, folder: Path
+) -> None:
     page = browser.new_page(viewport={"width": 1600, "height": 1000})
     page.goto(f"{lab}lab/tree/run.ipynb")
     page.get_by_text("| Idle").wait_for()  # before that, a cell would not run
@@ -105,11 +107,13 @@ def test_figure_and_python_share_a_place_in_jupyterlab_and_the_kernel_answers(br
     asks.fill("cola tee")
     figure.locator("#translate").click()
     expect(figure.get_by_role("alert")).to_contain_text("tee")
+    run_cell(page, 3)
+    page.keyboard.press("Control+s")
+    until(lambda: bool(json.loads((folder / "run.ipynb").read_text())["cells"][3]["outputs"]))
     page.close()
 
-
-def test_what_nbconvert_saves_is_interactive_without_a_network(browser: Browser, folder: Path) -> None:
-    command = [sys.executable, "-m", "nbconvert", "--execute", "--to", "html", "--output", "saved", "run.ipynb"]
+    # Without a kernel and a network.
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--output", "saved", "run.ipynb"]
     subprocess.run(command, cwd=folder, env=os.environ | HERE, check=True, capture_output=True)
     context = browser.new_context(viewport={"width": 1600, "height": 1000}, offline=True)
     page = context.new_page()
