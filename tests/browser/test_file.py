@@ -15,7 +15,7 @@ from transformer.analysis.sublayer import inspect_sublayer
 from transformer.inference.decoding import Sampling
 
 from .catalogue import t
-from .conftest import BIER, alone, translate, translator
+from .conftest import BIER, ROOT, alone, hosted, translate, translator
 from .test_accessible import AXE, AXE_SAYS, RULES
 
 TABS = ("overview", "translate", "attention", "positions", "inside")
@@ -166,3 +166,14 @@ def test_a_visitors_text_is_text_and_words_are_of_pieces(browser: Browser, maria
         expect(page.locator(".run .tokens").first).to_contain_text("<img src=x onerror=alert(1")
         assert page.evaluate("document.querySelectorAll('img, .view b b, .word b').length") == 0
         expect(page.locator("#story .candidates button, .piece-search:visible")).to_have_count(0)
+
+
+def test_the_iframe_of_a_course_page_opens_at_its_place(browser: Browser, file: str) -> None:
+    folder = Path(file.removeprefix("file://")).parent
+    (recipe,) = re.findall("<iframe .*?</iframe>", (ROOT / "transformer" / "README.md").read_text("utf-8"), re.DOTALL)
+    (folder / "course.html").write_text(f"<!doctype html><h1>Week 3</h1>{recipe}")
+    with hosted(folder) as url, alone(browser, 1440, "light") as (context, _):
+        page = context.new_page()
+        page.goto(f"{url}course.html")
+        heading = page.frame_locator("iframe").locator("#attention h2").first
+        expect(heading).to_contain_text(t("heads.name", layer=6, head=3))

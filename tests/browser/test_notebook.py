@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,10 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
-from transformer import Translator
-
 from .catalogue import t
-from .conftest import LAPTOP, ROOT, Server, hosted, until
+from .conftest import ROOT, Server, until
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("jupyterlab")
@@ -125,14 +122,3 @@ def test_figure_and_python_share_a_place_in_jupyterlab_which_saves_it_interactiv
     expect(shown.locator("#saved")).to_be_visible()  # nobody would translate
     expect(of_run.locator("#translation")).to_contain_text("coke")
     context.close()
-
-
-def test_the_iframe_of_a_course_page_opens_at_its_place(browser: Browser, tmp_path: Path) -> None:
-    (recipe,) = re.findall("<iframe .*?</iframe>", (ROOT / "transformer" / "README.md").read_text("utf-8"), re.DOTALL)
-    Translator.load("toy", device="cpu").translate("ich mochte ein bier").to_html(tmp_path / "run.html")
-    (tmp_path / "course.html").write_text(f"<!doctype html><h1>Week 3</h1>{recipe}")
-    with hosted(tmp_path) as url:
-        page = browser.new_page(**LAPTOP)
-        page.goto(f"{url}course.html")
-        heading(page.frame_locator("iframe"), 6, 3)
-        page.close()
