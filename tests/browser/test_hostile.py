@@ -105,6 +105,7 @@ def test_words_of_a_model_are_words_in_every_file(brought: Page) -> None:
     sheet.page.set_content(files["interactive"])
     sheet.page.locator("#translation .chip").first.wait_for()
     assert MARKUP[0] in sheet.page.locator(".run .tokens").first.inner_text()
+    expect(sheet.page.locator("#saved a")).to_have_attribute("href", brought.url.partition("?")[0])
     assert sheet.page.evaluate(RAN) == []
     assert sheet.faults == []
     sheet.page.close()
