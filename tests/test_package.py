@@ -26,6 +26,13 @@ for each in pkgutil.walk_packages(transformer.__path__, "transformer."):
     if not each.name.startswith("transformer.web") and not each.name.endswith("__main__"):
         importlib.import_module(each.name)
 """
+WITH_PAGE = """
+for each in ("gradio", "plotly", "starlette", "fastapi", "segno"):
+    del sys.modules[each]
+import attention_bitte
+from transformer.web import page
+page.build(), page.head()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +51,11 @@ def run(program: str, site: Path, folder: Path) -> str:
     return done.stdout
 
 
-def test_the_readmes_example_runs_and_every_module_is_there_in_another_folder(
+def test_the_readmes_example_runs_every_module_is_there_and_the_page_is_built_in_another_folder(
     installed: Path, tmp_path: Path, marian: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocks = code(ROOT / "README.md")
     where = f"assert transformer.__file__.startswith({str(installed)!r})"
     with hub_for(blocks, marian, tmp_path / "home", monkeypatch):
-        run("\n".join([WITHOUT_PAGE, *blocks, EVERY_MODULE, where]), installed, tmp_path)
+        run("\n".join([WITHOUT_PAGE, *blocks, EVERY_MODULE, where, WITH_PAGE]), installed, tmp_path)
     assert File((tmp_path / "run.html").read_text("utf-8")).asked("inside")
-
-
-def test_the_page_is_built_in_another_folder(installed: Path, tmp_path: Path) -> None:
-    run("import attention_bitte\nfrom transformer.web import page\npage.build(), page.head()", installed, tmp_path)

@@ -43,9 +43,8 @@ def test_it_runs_in_an_empty_folder_with_what_it_carries(toy: Translator, tmp_pa
     code += "print(namespace['run'].sentence == namespace['SENTENCE'], len(namespace['figure'].data))\n"
     code += f"assert not sys.modules['transformer'].__file__.startswith({str(ROOT)!r})"
     sent = json.dumps(cells(run, "code"))
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env={}, input=sent, capture_output=True, text=True
-    )
+    command, alone = [sys.executable, "-c", code], {"OMP_NUM_THREADS": "1"}  # two threads would wait for each other
+    done = subprocess.run(command, cwd=tmp_path, env=alone, input=sent, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     shown, *checks, last = done.stdout.splitlines()
     assert shown.startswith("Translation(")

@@ -10,17 +10,16 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.marian import marian_folder
 from transformer import Translation, Translator
 from transformer.analysis.sublayer import inspect_sublayer
 from transformer.inference.decoding import Sampling
 
 from .catalogue import t
-from .conftest import BIER, alone, translate, translator
+from .conftest import BIER, ROOT, alone, hosted, translate, translator
 from .test_accessible import AXE, AXE_SAYS, RULES
 
 TABS = ("overview", "translate", "attention", "positions", "inside")
-LOOKS: list[tuple[int, str, Any]] = [(1440, "en", "light"), (390, "zh-Hans", "dark"), (1440, "zh-Hant", "dark")]
+LOOKS: list[tuple[int, str, Any]] = [(1440, "en", "light"), (390, "zh-Hans", "dark")]
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +81,8 @@ def test_every_tab_is_there_for_everybody(browser: Browser, file: str, width: in
             else:
                 page.locator(f"#tab-{tab}").click()
             drawn(page, tab)
-            assert page.evaluate(AXE_SAYS, [RULES, True]) == [], tab
+            if language == "en":  # what axe asks does not depend on it
+                assert page.evaluate(AXE_SAYS, [RULES, True]) == [], tab
             assert page.evaluate("document.documentElement.scrollWidth") <= width, tab
 
 
@@ -152,21 +152,9 @@ def test_words_that_python_forced_or_drew_are_said_to_be(browser: Browser, tmp_p
         expect(page.locator("body")).not_to_contain_text("forced")
 
 
-def test_it_works_in_a_frame_without_any_right(browser: Browser, file: str) -> None:
-    document = Path(file.removeprefix("file://")).read_text("utf-8")
-    with reading(browser) as page:
-        page.set_content("<iframe sandbox='allow-scripts' width='1200' height='800'></iframe>")
-        page.locator("iframe").evaluate("(frame, text) => { frame.srcdoc = text; }", document)
-        inside = page.frame_locator("iframe")
-        for tab in ("attention", "inside"):
-            inside.locator(f"#tab-{tab}").click()
-        expect(inside.locator("#inside .cell").first).to_be_visible()
-
-
-def test_a_visitors_text_is_text_and_words_are_of_pieces(browser: Browser, tmp_path: Path) -> None:
-    marian_folder(tmp_path / "model")
+def test_a_visitors_text_is_text_and_words_are_of_pieces(browser: Browser, marian: Path, tmp_path: Path) -> None:
     sentence = "</script><img src=x onerror=alert(1)> <!-- \u2028 <b>Bier</b> {{1}}"
-    Translator.load(tmp_path / "model").translate(sentence).to_html(tmp_path / "run.html")
+    Translator.load(marian).translate(sentence).to_html(tmp_path / "run.html")
     with reading(browser) as page:
         opened(page, (tmp_path / "run.html").as_uri())
         for tab, unit in itertools.product(TABS[:3], ("words", "pieces")):
@@ -180,15 +168,12 @@ def test_a_visitors_text_is_text_and_words_are_of_pieces(browser: Browser, tmp_p
         expect(page.locator("#story .candidates button, .piece-search:visible")).to_have_count(0)
 
 
-def test_the_page_offers_it(visit: Any, browser: Browser, tmp_path: Path) -> None:
-    page = visit.open("?tab=attention&kind=encoder&layer=2&head=3")
-    page.locator("#menu > summary").click()
-    page.locator("#downloads > summary").click()
-    with page.expect_download() as found:
-        page.locator("[data-file=interactive]").click()
-    found.value.save_as(tmp_path / "run.html")
-    with reading(browser) as reader:
-        opened(reader, (tmp_path / "run.html").as_uri())
-        expect(reader.locator("#attention h2").first).to_contain_text(t("heads.name", layer=2, head=3))
-        expect(reader.locator("#saved a")).to_have_attribute("href", visit.url)
-        expect(reader.locator(".run .tokens").first).to_contain_text(BIER.split()[1])
+def test_the_iframe_of_a_course_page_opens_at_its_place(browser: Browser, file: str) -> None:
+    folder = Path(file.removeprefix("file://")).parent
+    (recipe,) = re.findall("<iframe .*?</iframe>", (ROOT / "transformer" / "README.md").read_text("utf-8"), re.DOTALL)
+    (folder / "course.html").write_text(f"<!doctype html><h1>Week 3</h1>{recipe}")
+    with hosted(folder) as url, alone(browser, 1440, "light") as (context, _):
+        page = context.new_page()
+        page.goto(f"{url}course.html")
+        heading = page.frame_locator("iframe").locator("#attention h2").first
+        expect(heading).to_contain_text(t("heads.name", layer=6, head=3))

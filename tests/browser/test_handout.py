@@ -121,9 +121,9 @@ def test_the_handout_holds_the_run_and_says_where_its_numbers_come_from(handout:
         expect(strip.locator("rect")).not_to_have_count(0)  # every picture had been drawn when it was taken
 
 
-def test_a_file_that_cannot_be_made_is_said_so(visit: Visit) -> None:
-    page = visit.open()
-    visit.settle()
+def test_a_file_that_cannot_be_made_is_said_so(shared: Visit) -> None:
+    page = shared.go()
+    shared.settle()
     page.route("**/api/*", lambda route: route.abort())  # offline, it would load itself again as soon as it is not
     in_menu(page, "#downloads summary")
     for what in ("handout", "notebook", "csv"):

@@ -86,7 +86,7 @@ def test_words_of_a_model_are_words_in_every_file(brought: Page) -> None:
     brought.keyboard.press("Escape")
     in_menu(brought, "#downloads summary")
     files = {}
-    for kind in ("handout", "notebook", "csv"):
+    for kind in ("handout", "notebook", "csv", "interactive"):
         with brought.expect_download() as download:
             brought.locator(f"#downloads [data-file={kind}]").click()
         files[kind] = Path(download.value.path()).read_text("utf-8")
@@ -101,6 +101,11 @@ def test_words_of_a_model_are_words_in_every_file(brought: Page) -> None:
     sheet.page.set_content(files["handout"])
     sheet.page.wait_for_load_state("networkidle")
     assert MARKUP[0] in sheet.page.locator("body").inner_text()
+    assert sheet.page.evaluate(RAN) == []
+    sheet.page.set_content(files["interactive"])
+    sheet.page.locator("#translation .chip").first.wait_for()
+    assert MARKUP[0] in sheet.page.locator(".run .tokens").first.inner_text()
+    expect(sheet.page.locator("#saved a")).to_have_attribute("href", brought.url.partition("?")[0])
     assert sheet.page.evaluate(RAN) == []
     assert sheet.faults == []
     sheet.page.close()

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,10 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
-from transformer import Translator
-
 from .catalogue import t
-from .conftest import LAPTOP, ROOT, Server, hosted
+from .conftest import ROOT, Server, until
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("jupyterlab")
@@ -78,7 +75,9 @@ def run_cell(page: Page, i: int, printed: str = "") -> None:
     expect(cell.locator(".jp-OutputArea-output")).to_contain_text(printed)
 
 
-def test_figure_and_python_share_a_place_in_jupyterlab_and_the_kernel_answers(browser: Browser, lab: str) -> None:
+def test_figure_and_python_share_a_place_in_jupyterlab_which_saves_it_interactive(
+    browser: Browser, lab: str, folder: Path
+) -> None:
     page = browser.new_page(viewport={"width": 1600, "height": 1000})
     page.goto(f"{lab}lab/tree/run.ipynb")
     page.get_by_text("| Idle").wait_for()  # before that, a cell would not run
@@ -105,11 +104,13 @@ def test_figure_and_python_share_a_place_in_jupyterlab_and_the_kernel_answers(br
     asks.fill("cola tee")
     figure.locator("#translate").click()
     expect(figure.get_by_role("alert")).to_contain_text("tee")
+    run_cell(page, 3)
+    page.keyboard.press("Control+s")
+    until(lambda: bool(json.loads((folder / "run.ipynb").read_text())["cells"][3]["outputs"]))
     page.close()
 
-
-def test_what_nbconvert_saves_is_interactive_without_a_network(browser: Browser, folder: Path) -> None:
-    command = [sys.executable, "-m", "nbconvert", "--execute", "--to", "html", "--output", "saved", "run.ipynb"]
+    # Without a kernel and a network.
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "--output", "saved", "run.ipynb"]
     subprocess.run(command, cwd=folder, env=os.environ | HERE, check=True, capture_output=True)
     context = browser.new_context(viewport={"width": 1600, "height": 1000}, offline=True)
     page = context.new_page()
@@ -121,14 +122,3 @@ def test_what_nbconvert_saves_is_interactive_without_a_network(browser: Browser,
     expect(shown.locator("#saved")).to_be_visible()  # nobody would translate
     expect(of_run.locator("#translation")).to_contain_text("coke")
     context.close()
-
-
-def test_the_iframe_of_a_course_page_opens_at_its_place(browser: Browser, tmp_path: Path) -> None:
-    (recipe,) = re.findall("<iframe .*?</iframe>", (ROOT / "transformer" / "README.md").read_text("utf-8"), re.DOTALL)
-    Translator.load("toy", device="cpu").translate("ich mochte ein bier").to_html(tmp_path / "run.html")
-    (tmp_path / "course.html").write_text(f"<!doctype html><h1>Week 3</h1>{recipe}")
-    with hosted(tmp_path) as url:
-        page = browser.new_page(**LAPTOP)
-        page.goto(f"{url}course.html")
-        heading(page.frame_locator("iframe"), 6, 3)
-        page.close()

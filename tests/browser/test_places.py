@@ -141,11 +141,7 @@ def test_a_room_sees_every_stop_and_its_answer_without_scrolling(room: Visit) ->
         press(page, "r")
         expect_answer_in_view(page)
         until(lambda: texts(page, f"{figure} :is(tr.marked, rect.marked, figure)")[1] == [])
-
-
-def test_a_room_sees_all_of_the_alignment_of_a_long_sentence(room: Visit) -> None:
-    long = "Der alte Mann liest am Abend im Garten ein neues Buch"
-    page = room.open(f"?tab=lesson&stop=15&present=yes&checkpoint=classroom&sentence={long}")
+    room.go("classroom", "Der alte Mann liest am Abend im Garten ein neues Buch", tab="lesson", stop=15, present="yes")
     cells = page.locator(".alignment-grid td[role=gridcell]")
     expect_in_view(cells.first, cells.last)
 
@@ -276,7 +272,7 @@ def test_an_opening_page_shifts_nothing_and_asks_little(visit: Visit) -> None:
     for size, query in (
         (LAPTOP["viewport"], ""),
         (LAPTOP["viewport"], "?tab=lesson&stop=12"),
-        *((PHONE, f"?tab={tab}") for tab in ("attention", "positions", "train")),
+        *((PHONE, f"?tab={tab}") for tab in ("attention", "train")),
     ):
         visit.requests.clear()
         page.set_viewport_size(size)

@@ -1,6 +1,7 @@
 """The worker process runs one training, stops on any line of input, and ends with its reader.
 
-That a line stops a job too is tested in tests/browser/test_train.py."""
+That it finishes a job, or stops it at a line, is tested in tests/browser/test_train.py; the weights, in test_stream.py.
+"""
 
 import json
 import os
@@ -16,9 +17,8 @@ import pytest
 from transformer.inference.device import ENVIRONMENT
 from transformer.live.job import Job
 from transformer.live.worker import NICE
-from transformer.storage.portable import load_portable
 
-from .test_stream import job, of, one, same_weights, trained_alone
+from .test_stream import job
 
 pytestmark = pytest.mark.slow
 
@@ -61,16 +61,6 @@ def rest(process: Process) -> list[dict[str, Any]]:
     events = [json.loads(line, parse_constant=pytest.fail) for line in process.stdout]
     assert (process.wait(GENEROUS), process.stderr.read()) == (0, "")
     return events
-
-
-def test_a_job_is_finished_and_the_process_exits(process: Process, tmp_path: Path) -> None:
-    todo, file = job(held_out=0.4), tmp_path / "model.safetensors"
-    begin(process, request(todo, file))
-    events = rest(process)  # its standard input stays open
-    assert [events[0]["event"], one("ended", events)["why"]] == ["started", "steps"]
-    assert max(event["step"] for event in of("snapshot", events)) == 8
-    assert one("trained", events)["file"] == str(file)
-    assert same_weights(load_portable(file).checkpoint.model, trained_alone(todo).model)
 
 
 def test_it_exits_when_the_server_dies(process: Process, tmp_path: Path) -> None:

@@ -125,8 +125,8 @@ def test_a_run_is_saved_as_it_was_made(toy: Translator, tmp_path: Path) -> None:
     """Also one that no question asks for, and of a model that only has the name of a shipped one."""
     run = toy.translate(BEER, forced=("i", "want", "a", "coke"))
     assert "coke" in run.text
-    assert saved(run, tmp_path).opening["shown"]["run"]["text"] == run.text
-    assert saved(run, tmp_path).opening["drawn"] == []
+    opening = saved(run, tmp_path).opening
+    assert (opening["shown"]["run"]["text"], opening["drawn"]) == (run.text, [])
     other = Translator.load("classroom").named("toy").translate(FLAGSHIP)
     assert saved(other, tmp_path).opening["shown"]["run"]["text"] == other.text
     with pytest.raises(ValueError, match="no Translator"):
