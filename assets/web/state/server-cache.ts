@@ -26,17 +26,11 @@ export function askOnce<Name extends QuestionName>(name: Name, request: RequestO
   return answer;
 }
 
-const runQuestion = (run: Run = state.run) => ({
-  checkpoint: run.checkpoint,
-  sentence: run.sentence,
-  changes: run.changes,
-});
-
 export const askAboutRun = <Name extends QuestionName>(
   name: Name,
   more?: Omit<RequestOf<Name>, "checkpoint" | "sentence" | "changes">,
-  run: Run = state.run,
-) => askOnce(name, { ...runQuestion(run), ...more } as RequestOf<Name>);
+  { checkpoint, sentence, changes }: Run = state.run,
+) => askOnce(name, { checkpoint, sentence, changes, ...more } as RequestOf<Name>);
 
 const decoded: WeakMap<RecordedSublayer, Record<string, Float32Array>> = new WeakMap();
 

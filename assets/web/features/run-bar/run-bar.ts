@@ -14,7 +14,7 @@ import { tokenRun } from "../../state/words.ts";
 import { describeChange } from "../../ui/describe.ts";
 import { chip, h, namedChoice, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { fold, isFolded, stopPresenting } from "../../ui/frame.ts";
-import { button, changeDetector, link, onResize } from "../../ui/parts.ts";
+import { button, changeDetector, hint, link, onResize } from "../../ui/parts.ts";
 import { exampleBar } from "./examples.ts";
 import { isRefusal, refusalNotice } from "./refusal.ts";
 import { askedModel, askSentence, begin, exampleOf, plainText, serveRequests } from "./requests.ts";
@@ -211,7 +211,7 @@ function drawRun(parts: Parts) {
   setChildren(target, output);
   note.replaceChildren(...describeRun(run));
   showNote(parts);
-  const nothing = h("p", { class: "hint" }, t("changed.nothing"));
+  const nothing = hint(t("changed.nothing"));
   replaceKeepingFocus(changed, baseline ? changeList(run, baseline, compare) : [nothing]);
 }
 
@@ -221,7 +221,7 @@ function changeList(run: Run, baseline: Run, compare: HTMLElement) {
   return [
     h("b", {}, t("changed")),
     h("ul", { "aria-label": t("changed") }, run.changes.map(changeItem), isSavedRun ? null : h("li", {}, undoAll)),
-    h("p", { class: "hint" }, nodes("changed.original", { output }), " ", compare),
+    hint(nodes("changed.original", { output }), " ", compare),
   ];
 }
 
@@ -273,7 +273,7 @@ function frameControls() {
 
 const UNITS = ["pieces", "words"] as const;
 
-export function tokenUnit() {
+function tokenUnit() {
   const choice = namedChoice(t("unit"), UNITS, "unit", (unit) => update({ inWords: unit === "words" }));
   const about = h("small", {});
   const element = h("div", { class: "unit", id: "unit", hidden: true }, choice.element, about);
