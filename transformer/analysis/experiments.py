@@ -9,7 +9,7 @@ module searches for those that do:
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import product
 from typing import Any
@@ -19,7 +19,6 @@ from pydantic import TypeAdapter
 
 from ..data import CORPORA
 from ..data.vocabulary import SPECIAL
-from ..inference.attention_maps import LOCATIONS
 from ..inference.decoding import Sampling
 from ..inference.interventions import (
     AblateHead,
@@ -32,6 +31,7 @@ from ..inference.interventions import (
     Temperature,
 )
 from ..inference.translator import Translation, Translator
+from ..network.config import TransformerConfig
 from ..storage.checkpoint import FOLDER
 
 FILE = "experiments.json"
@@ -123,8 +123,9 @@ def _differing(one: Sequence[str], other: Sequence[str]) -> int:
     return sum(a != b for a, b in zip(one, other, strict=False)) + abs(len(one) - len(other))
 
 
-def _changed(*changes: Change) -> Callable[[Translator, Translation], Found]:
-    return lambda translator, run: (_tried(translator, run, change) for change in changes)
+def _changed(changes: Callable[[TransformerConfig], Iterable[Change]]) -> Callable[[Translator, Translation], Found]:
+    """Try changes that a network of this shape has, one by one."""
+    return lambda model, run: (_tried(model, run, change) for change in changes(model.checkpoint.model.config))
 
 
 def _tried(translator: Translator, run: Translation, change: Change) -> tuple[int, Experiment]:
@@ -132,21 +133,9 @@ def _tried(translator: Translator, run: Translation, change: Change) -> tuple[in
     return _differing(run.output, changed.output), Experiment(run.sentence, (asdict(change),))
 
 
-def _heads(translator: Translator, run: Translation) -> Found:
-    config = translator.checkpoint.model.config
-    for layer in range(config.layers(LOCATIONS["cross"].stack)):
-        for head in range(config.n_heads):
-            yield _tried(translator, run, AblateHead("cross", layer, head))
-
-
-def _residual(translator: Translator, run: Translation) -> Found:
-    for layer in reversed(range(translator.checkpoint.model.config.num_decoder_layers)):
-        yield _tried(translator, run, DropResidual("decoder", layer, 2))
-
-
-def _encoder_residual(translator: Translator, run: Translation) -> Found:
-    for layer in reversed(range(translator.checkpoint.model.config.num_encoder_layers)):
-        yield _tried(translator, run, DropResidual("encoder", layer, 1))
+def _heads(config: TransformerConfig) -> Iterator[Change]:
+    for layer, head in product(range(config.num_decoder_layers), range(config.n_heads)):
+        yield AblateHead("cross", layer, head)
 
 
 def _errors(translator: Translator, run: Translation) -> Iterator[tuple[int, ForceWord]]:
@@ -182,12 +171,14 @@ def _sampling(translator: Translator, run: Translation) -> Found:
 
 
 SEARCHES: dict[str, Callable[[Translator, Translation], Found]] = {
-    "head": _heads,
-    "mask": _changed(RemoveMask("decoder")),
-    "positions": _changed(Positions("encoder", "removed")),
-    "temperature": _changed(Temperature(temperature=5)),
-    "residual": _residual,
-    "encoder_residual": _encoder_residual,
+    "head": _changed(_heads),
+    "mask": _changed(lambda _: [RemoveMask("decoder")]),
+    "positions": _changed(lambda _: [Positions("encoder", "removed")]),
+    "temperature": _changed(lambda _: [Temperature(temperature=5)]),
+    "residual": _changed(lambda of: (DropResidual("decoder", i, 2) for i in reversed(range(of.num_decoder_layers)))),
+    "encoder_residual": _changed(
+        lambda of: (DropResidual("encoder", i, 1) for i in reversed(range(of.num_encoder_layers)))
+    ),
     "word": _word,
     "beam": _beam,
     "sampling": _sampling,

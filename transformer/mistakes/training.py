@@ -6,6 +6,7 @@ B batch, T target, H heads, D model width, V target vocabulary.
 import itertools
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import eq
 from typing import Any, Literal
 
 import numpy as np
@@ -201,9 +202,7 @@ def teacher_forced_test() -> Learning:
     forced = [row[: len(wanted)] for row, wanted in zip(guesses, gold, strict=True)]
 
     def hits(outputs: list[list[int]]) -> list[int]:
-        return [
-            sum(a == b for a, b in zip(ours, wanted, strict=False)) for ours, wanted in zip(outputs, gold, strict=True)
-        ]
+        return [sum(map(eq, ours, wanted)) for ours, wanted in zip(outputs, gold, strict=True)]
 
     lost = [right - ours for ours, right in zip(hits(free), hits(forced), strict=True)]
     errors = [len(wanted) - right for right, wanted in zip(hits(forced), gold, strict=True)]

@@ -59,9 +59,7 @@ _FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 
 def is_marian(folder: Path) -> bool:
     """Whether a folder is of the Hub's format rather than a checkpoint of this project."""
-    if not (folder / CONFIG).is_file():
-        return False
-    return "model_type" in read_json(folder / CONFIG)
+    return (folder / CONFIG).is_file() and "model_type" in read_json(folder / CONFIG)
 
 
 def load_marian(

@@ -3,7 +3,7 @@
 import type { Wire } from "#schema";
 import { schema } from "./schema.ts";
 import { server } from "./server.ts";
-import { NO_ANSWER, Refused, type Source } from "./source.ts";
+import { NO_ANSWER, Refused, refusal, type Source } from "./source.ts";
 
 type Questions = Wire["Questions"];
 type Streams = Wire["Streams"];
@@ -71,7 +71,7 @@ async function ask(name: string, request: unknown, { signal }: Options) {
 
 function stream(name: string, request: unknown, { signal }: Options) {
   const events = source.stream?.(name, request, signal);
-  if (!events) throw new Refused({ key: "error.needs_server", values: {}, english: "" });
+  if (!events) throw refusal("error.needs_server");
   return events;
 }
 

@@ -1,7 +1,7 @@
 // A saved run answers the page's questions with what the file holds: see transformer/web/api/frozen.py.
 
 import { encodeBytes, joinPlanes } from "./bytes.ts";
-import { Refused, type Source } from "./source.ts";
+import { refusal, type Source } from "./source.ts";
 
 /** What the file's shell has unpacked. `arrays`: bytes of each array in `content`, and of each of its numbers. */
 export type Unpacked = {
@@ -20,7 +20,7 @@ export function frozen({ answers, arrays, content }: Pick<Unpacked, "answers" | 
     answers: (name) => names.has(name),
     async answer(name, request) {
       const answer = known.get(keyOf(name, request));
-      if (answer === undefined) throw new Refused({ key: "error.not_in_file", values: {}, english: "" });
+      if (answer === undefined) throw refusal("error.not_in_file");
       return withArrays(answer, read);
     },
   };

@@ -12,8 +12,6 @@ export interface Source {
   stream?(name: string, request: unknown, signal?: AbortSignal): AsyncGenerator<any>;
 }
 
-export const NO_ANSWER: Message = { key: "error.no_answer", values: {}, english: "" };
-
 /** Why there is no answer: `reason` is a sentence for the visitor, `answer` all that was sent. */
 export class Refused extends Error {
   reason: Message;
@@ -24,3 +22,8 @@ export class Refused extends Error {
     this.answer = answer;
   }
 }
+
+/** The reason is a text of assets/locales, which is `key`, with its places filled from `values`. */
+export const refusal = (key: string, values: Message["values"] = {}) => new Refused({ key, values, english: "" });
+
+export const { reason: NO_ANSWER } = refusal("error.no_answer");

@@ -63,7 +63,7 @@ const MAX_ZOOMED_MANY = 24;
 const MANY = 4000; // cells
 const MIN_CHANGE = 0.05; // of a weight, that has the strongest colour where all changes of a map are smaller
 
-export const nextZoom = (zoom: number, way: 1 | -1) =>
+const nextZoom = (zoom: number, way: 1 | -1) =>
   ZOOMS[Math.max(0, Math.min(ZOOMS.indexOf(zoom) + way, ZOOMS.length - 1))];
 
 function mapLayout(shown: Pick<Shown, "run" | "kind">, options: Options) {

@@ -18,5 +18,11 @@ export function orderKeys(
   return isOpen ? { shown: [...shown, ...rest], rest: [] } : { shown, rest };
 }
 
+/** Of many places those around one, in their order. */
+export function around(middle: number, count: number, most: number) {
+  const from = Math.max(0, Math.min(middle - Math.floor(most / 2), count - most));
+  return Array.from({ length: Math.min(count, most) }, (_, i) => from + i);
+}
+
 /** A key's name among many, of which several may be the same word. */
 export const keyName = (keys: string[], key: number) => (areMany(keys) ? `${keys[key]} ${key + 1}` : keys[key]);

@@ -25,7 +25,7 @@ export const strength = (value: number, difference?: number) =>
   difference ? 96 * Math.min(1, Math.abs(value) / difference) : 4 + 96 * Math.min(1, value);
 
 /** Which colour of a palette a weight has: those of the negative hue follow. */
-export const colourIndex = (value: number, difference?: number) =>
+const colourIndex = (value: number, difference?: number) =>
   (value < 0 ? LEVELS : 0) + Math.round(strength(value, difference));
 
 /** The colours of a theme: RGBA as `ImageData` holds them, of every level and of what is masked; and the rest as CSS. */
@@ -287,7 +287,6 @@ export function pointInMaps(grid: HTMLElement, maps: Element[], word: Word | nul
   grid.style.setProperty("--to", `${(100 * (word.index + 1)) / count}%`);
 }
 
-const canvases: Set<WeakRef<HTMLCanvasElement>> = new Set();
 let isWatchingTheme = false;
 
 /** A canvas of this size in px, painted now and whenever the theme changes. */
@@ -302,7 +301,6 @@ export function paintedCanvas(width: number, height: number, paint: (context: Ca
     context.clearRect(0, 0, width, height);
     paint(context);
   };
-  canvases.add(new WeakRef(canvas));
   canvas.addEventListener("theme", repaint);
   if (!isWatchingTheme) onThemeChange(repaintAll);
   isWatchingTheme = true;
@@ -311,9 +309,5 @@ export function paintedCanvas(width: number, height: number, paint: (context: Ca
 }
 
 function repaintAll() {
-  for (const each of canvases) {
-    const canvas = each.deref();
-    if (canvas) canvas.dispatchEvent(new Event("theme"));
-    else canvases.delete(each);
-  }
+  for (const each of document.querySelectorAll("canvas.painted")) each.dispatchEvent(new Event("theme"));
 }

@@ -23,7 +23,7 @@ const TICK = 48; // px from one number of an axis to the next
 const FINGER_AWAY = 12; // px from what is pointed at to what is said of it
 
 /** Whole numbers along an axis, in round steps. */
-export function ticks(count: number, size: number) {
+function ticks(count: number, size: number) {
   const most = Math.max(1, Math.floor(size / TICK));
   const step = [1, 2, 5, 10, 20, 25, 50, 100, 200, 500].find((each) => count / each <= most) ?? count;
   return Array.from({ length: Math.ceil(count / step) }, (_, i) => i * step);

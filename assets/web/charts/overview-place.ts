@@ -97,7 +97,7 @@ const head = (kind: Kind): Place => ({
 
 const sublayer = (kind: Kind): Place => ({ what: "sublayer", kind, layer: layerOf(kind) });
 
-export function currentPlace(): Place {
+function currentPlace(): Place {
   const { tab, stack, kind, stop } = state;
   if (tab === "lesson") return STOP_PLACES[LESSON_STOPS[stop]]();
   if (tab === "translate") return { what: "candidates" };
@@ -109,7 +109,7 @@ export function currentPlace(): Place {
 /** The place that the picture of the whole is asked to show when it opens. */
 let asked: Place | null = null;
 
-export function openOverview() {
+function openOverview() {
   asked = currentPlace();
   update({ tab: "overview" });
 }

@@ -5,7 +5,7 @@ import { h, typeScale } from "../ui/dom.ts";
 
 export type Figure = { data: any[]; layout: any };
 /** An element that Plotly has drawn into, once it has `data`. */
-export type Plot = HTMLElement & { data?: unknown[]; on?: any };
+type Plot = HTMLElement & { data?: unknown[]; on?: any };
 
 let library: Promise<any> | null = null;
 

@@ -12,7 +12,7 @@ import { h, scrollBox, setChildren, word } from "../ui/dom.ts";
 import { savable } from "../ui/export.ts";
 import { formulas } from "../ui/formula.ts";
 import { attentionColumns, commonDigits, dot, fixed, mean, norm, variance } from "../ui/numbers.ts";
-import { button, columnHeading, link, rowHeading, table } from "../ui/parts.ts";
+import { button, columnHeading, hint, link, rowHeading, table } from "../ui/parts.ts";
 import { areMany, keyName, orderKeys } from "./key-order.ts";
 import { chooseCell, fluidPicture, type Row, type StripOptions, vectorStrips } from "./vector-strip.ts";
 
@@ -37,10 +37,10 @@ export type Part = "" | "ff_";
 
 export const headIsAblated = ({ run, kind, layer, head }: SublayerView) => isAblated(kind, layer, head, run.changes);
 
-export const anyHeadIsAblated = (view: SublayerView) =>
+const anyHeadIsAblated = (view: SublayerView) =>
   Array.from({ length: headCount(view) }, (_, head) => headIsAblated({ ...view, head })).includes(true);
 
-export const headCount = ({ data }: SublayerView) => data.arrays.q.shape[0];
+const headCount = ({ data }: SublayerView) => data.arrays.q.shape[0];
 
 /** What the scores were divided by, besides √d: without what binary adds to a product of two decimals. */
 export const temperatureIn = ({ run, kind }: SublayerView) => Number(temperatureOf(kind, run.changes).toFixed(8));
@@ -144,12 +144,7 @@ export function stageContent(stage: Stage, view: SublayerView, isDrawn: boolean 
   const unit = { activation: activationName(model), floor: activationFloor(model) };
   const more = furtherTexts(stage, view).map((key) => [" ", t(key, unit)]);
   if (isDrawn) savable(figure, figure, () => `${kind}-layer-${layer + 1}-head-${head + 1}-${stage}`);
-  return [
-    h("h3", {}, t(title)),
-    stageHeadline(stage, view),
-    h("p", { class: "hint" }, nodes(about, textPlaces(view)), more),
-    figure,
-  ];
+  return [h("h3", {}, t(title)), stageHeadline(stage, view), hint(nodes(about, textPlaces(view)), more), figure];
 }
 
 function furtherTexts(stage: Stage, view: SublayerView): string[] {
@@ -441,5 +436,5 @@ export function shapeTable(rows: ShapeRow[], nameCell: (name: string, stage: str
     return h("tr", { "data-stage": stage }, heading, shape(here), shape(paper));
   });
   const headings = ["stage", "here", "paper"].map((each) => t(`shapes.${each}`));
-  return [scrollBox(table({ class: "shapes" }, headings, tableRows)), h("p", { class: "hint" }, t("shapes.letters"))];
+  return [scrollBox(table({ class: "shapes" }, headings, tableRows)), hint(t("shapes.letters"))];
 }

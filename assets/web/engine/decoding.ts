@@ -46,7 +46,7 @@ export function decode(next: Decoder, { start, end, limit }: Ends, { forced = []
   return steps;
 }
 
-export type Sampling = { temperature: number; top_k: number; top_p: number };
+type Sampling = { temperature: number; top_k: number; top_p: number };
 
 /** The distribution to draw from: temperature, top-k and top-p in this order, renormalised after each. */
 export function sampledFrom(model: Float32Array, { temperature, top_k, top_p }: Sampling) {
@@ -76,7 +76,7 @@ export function firstOtherSeed(steps: Step[], sampling: Sampling) {
 }
 
 /** A hypothesis with its token's id. */
-export type Branch = Omit<Hypothesis, "token"> & { token: number };
+type Branch = Omit<Hypothesis, "token"> & { token: number };
 
 /**
  * A beam search with the paper's length penalty.

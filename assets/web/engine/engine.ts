@@ -1,6 +1,7 @@
 // Questions about runs, answered in the browser as transformer/web/api answers them on a server.
 
 import type { Alternatives, EngineData, MessageJSON, ShownRun, Wire } from "#schema";
+import { Refused, refusal } from "../api/source.ts";
 import { sinusoidalPositions } from "./arrays.ts";
 import { parseChanges } from "./interventions.ts";
 import { heads, lens, sweep, why } from "./questions/contribution.ts";
@@ -8,7 +9,7 @@ import { nearestSentence } from "./questions/nearest.ts";
 import { floats, pageRun } from "./questions/payload.ts";
 import { beam, diverging, forced, sampled } from "./questions/strategies.ts";
 import { checks, inputSum, inside, parameters, stack, valueNorms, valueOutput } from "./questions/sublayers.ts";
-import { Refusal, requestRefusal } from "./refusal.ts";
+import { requestRefusal } from "./refusal.ts";
 import { type Translation, Translator } from "./translator.ts";
 
 type Questions = Wire["Questions"];
@@ -55,13 +56,13 @@ export function makeEngine(models: Record<string, Model>): Engine {
 
 /** The message of an error, as the server refuses. */
 export const refusalOf = (error: unknown): { error: MessageJSON } => ({
-  error: (error instanceof Refusal ? error : requestRefusal()).reason,
+  error: (error instanceof Refused ? error : requestRefusal()).reason,
 });
 
 /** A model by its name. */
 function named(translators: Translators, checkpoint: string) {
   const found = translators[checkpoint];
-  if (!found) throw new Refusal("error.no_checkpoint", { names: { shown: Object.keys(translators), rest: 0 } });
+  if (!found) throw refusal("error.no_checkpoint", { names: { shown: Object.keys(translators), rest: 0 } });
   return found;
 }
 
@@ -80,7 +81,7 @@ function translate(translators: Translators, request: Questions["translate"]["re
   try {
     return show(translator, sentence, changes);
   } catch (error) {
-    if (!(error instanceof Refusal) || error.reason.key === "error.changes") throw error;
+    if (!(error instanceof Refused) || error.reason.key === "error.changes") throw error;
     const other = Object.values(translators).find((each) => each !== translator && each.reads(sentence));
     if (request.or_other_model && other) return show(other, sentence);
     if (!request.or_example) throw error;
@@ -93,7 +94,7 @@ function translate(translators: Translators, request: Questions["translate"]["re
 function surprise(translator: Translator, { changes }: Questions["surprise"]["request"]) {
   const { pairs, unseen: set } = translator.data;
   const unseen = pairs.filter(({ held_out }) => set && held_out === set);
-  if (!unseen.length) throw new Refusal("error.no_held_out");
+  if (!unseen.length) throw refusal("error.no_held_out");
   return show(translator, unseen[Math.floor(Math.random() * unseen.length)].spelling, changes);
 }
 

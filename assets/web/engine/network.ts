@@ -19,7 +19,7 @@ export type Probe = (name: string, value: Float32Array, columns: number) => Floa
 
 type KeysAndValues = { k: Float32Array; v: Float32Array };
 /** Keys and values of every decoder layer for a growing target; those of cross-attention are computed once. */
-export type Cache = { ids: number[]; self: KeysAndValues[]; cross: KeysAndValues[] };
+type Cache = { ids: number[]; self: KeysAndValues[]; cross: KeysAndValues[] };
 export type Encoded = { memory: Float32Array; isOpen: boolean[] };
 
 export const EPS = 1e-5; // of LayerNorm

@@ -3,12 +3,13 @@
 // S source, T target, H heads, Q queries, K keys.
 
 import type { EngineData, KnownPair } from "#schema";
+import { refusal } from "../api/source.ts";
 import type { Change, Kind } from "../api/types.ts";
 import { parts, sinusoidalPositions } from "./arrays.ts";
 import { cachedDecoder, decode, fullPassDecoder, type Step } from "./decoding.ts";
 import { changesProbe, ofKinds, parseChanges, probeName } from "./interventions.ts";
 import { Network, type Probe } from "./network.ts";
-import { changesRefusal, Refusal, requestRefusal, there } from "./refusal.ts";
+import { changesRefusal, requestRefusal, there } from "./refusal.ts";
 import { readSafetensors } from "./safetensors.ts";
 import { END, PAD, PAD_ID, START, Vocabulary } from "./vocabulary.ts";
 
@@ -136,10 +137,10 @@ export class Translator {
   sourceIds(sentence: string) {
     const { max_characters: most, source_length: longest, pad_source } = this.data;
     const characters = [...sentence].length;
-    if (characters > most) throw new Refusal("error.too_long", { characters, most });
+    if (characters > most) throw refusal("error.too_long", { characters, most });
     const count = this.source.split(sentence).length;
     if (count > longest)
-      throw new Refusal("error.too_many_words", { count, most: longest, known: this.source.someWords() });
+      throw refusal("error.too_many_words", { count, most: longest, known: this.source.someWords() });
     const ids = this.source.encode(sentence);
     return pad_source ? [...ids, ...Array(longest - ids.length).fill(0)] : ids;
   }
@@ -161,18 +162,18 @@ export class Translator {
     const words: (string | undefined)[] = [...forced];
     for (const change of changes)
       if (change.do === "force_word") words[Math.min(change.step, this.ends.limit)] = change.word;
-    const refusal = changes.length ? changesRefusal : requestRefusal;
-    if (words.length > this.ends.limit) throw refusal();
+    const refused = changes.length ? changesRefusal : requestRefusal;
+    if (words.length > this.ends.limit) throw refused();
     return Array.from(words, (word) => {
       const id = word === undefined ? undefined : this.target.ids.get(word);
-      if (word !== undefined && (id === undefined || word === PAD || word === START)) throw refusal();
+      if (word !== undefined && (id === undefined || word === PAD || word === START)) throw refused();
       return id;
     });
   }
 }
 
 /** A probe that keeps every wanted value, one per pass, after another one has changed it. */
-export class Recorder {
+class Recorder {
   readonly passes = new Map<string, Float32Array[]>();
   readonly probe: Probe;
 

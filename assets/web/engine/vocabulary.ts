@@ -2,7 +2,7 @@
 // case, umlauts and the punctuation at their edges.
 
 import type { WordsJSON } from "#schema";
-import { Refusal } from "./refusal.ts";
+import { refusal } from "../api/source.ts";
 
 export const [PAD, START, END] = ["P", "S", "E"];
 export const SPECIAL = [PAD, START, END];
@@ -89,9 +89,9 @@ export class Vocabulary {
   encode(text: string): number[] {
     const hidden = INVISIBLE.exec(text)?.[0].codePointAt(0);
     if (hidden !== undefined)
-      throw new Refusal("error.invisible", { code: `U+${hidden.toString(16).toUpperCase().padStart(4, "0")}` });
+      throw refusal("error.invisible", { code: `U+${hidden.toString(16).toUpperCase().padStart(4, "0")}` });
     const read = this.read(text);
-    if (!read.length) throw new Refusal("error.empty", { known: this.someWords() });
+    if (!read.length) throw refusal("error.empty", { known: this.someWords() });
     const unknown = new Map<string, string>();
     for (const { typed, token } of read)
       if (token === null && !unknown.has(lower(typed))) unknown.set(lower(typed), typed);
@@ -136,8 +136,8 @@ export class Vocabulary {
     const unknown = { shown, rest: Math.max(0, words.length - 3) };
     const most = this.words.length <= 20 ? 20 : 10;
     const near = [...new Set(words.slice(0, 3).flatMap((word) => this.near(first(word, 40))))];
-    if (near.length && most < 20) return new Refusal("error.unknown_near", { unknown, near: { shown: near, rest: 0 } });
-    return new Refusal("error.unknown", { unknown, known: this.someWords(most) });
+    if (near.length && most < 20) return refusal("error.unknown_near", { unknown, near: { shown: near, rest: 0 } });
+    return refusal("error.unknown", { unknown, known: this.someWords(most) });
   }
 
   private near(word: string) {

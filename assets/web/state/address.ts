@@ -9,15 +9,15 @@ import { language } from "./i18n.ts";
 import { formatStops, LESSON_STOPS, parseStops } from "./lesson-plan.ts";
 import { HOME, state, stopsWith, update } from "./state.ts";
 
-export type Place = Partial<State>;
+type Place = Partial<State>;
 
 const PARAMETERS = Object.entries(schema.parameters);
 
 const OF_CLASS = ["room", "notes"]; // parameters of this page's part in a class
 
 /** The address of the visitor's place without the class; a presenter's, without what a lesson does not need. */
-export function pageAddress(presenting = isPresenting(), run = state.run as RunRequest) {
-  const url = new URL(formatAddress(location.href, presenting, run));
+export function pageAddress(presenting = isPresenting()) {
+  const url = new URL(formatAddress(location.href, presenting, state.run));
   for (const name of OF_CLASS) url.searchParams.delete(name);
   return url.href;
 }
@@ -158,7 +158,7 @@ const entryOf = ({ tab, stop, part, exercise }: Place) =>
   [tab, tab === "lesson" && stop, tab === "break" && part, tab === "break" && part === "mistakes" && exercise].join();
 
 /** Go where an address leads; returns what this run does not have. @param whole whether the rest goes back home */
-export function restorePlace(place: Place, whole: boolean = false) {
+export function restorePlace(place: Place, whole: boolean) {
   isAhead = false;
   isRestoring = true;
   const target = { ...(whole ? HOME : {}), ...place };

@@ -1,7 +1,7 @@
 // A visitor's alignment, and how well the cross-attention heads match it.
 
 import type { DrawnRun } from "../api/types.ts";
-import { argmax, attentionRow } from "./state.ts";
+import { argmax, attentionRow, eachHead } from "./state.ts";
 
 export type Links = Set<number>[];
 /** Which output token a row is about: the one it predicts, or the one it reads, output a step earlier. */
@@ -19,11 +19,10 @@ const ROWS: Record<Reading, (token: number, rows: number) => number> = {
 const strongest: WeakMap<DrawnRun, number[][][]> = new WeakMap();
 
 function strongestKeys(run: DrawnRun) {
-  const { layers, heads, queries } = run.attention.cross;
-  const find = (layer: number) => (_: unknown, head: number) =>
-    queries.map((_, row) => argmax(attentionRow("cross", layer, head, row, run)));
-  const found =
-    strongest.get(run) ?? Array.from({ length: layers }, (_, layer) => Array.from({ length: heads }, find(layer)));
+  const { cross } = run.attention;
+  const find = (layer: number, head: number) =>
+    cross.queries.map((_, row) => argmax(attentionRow("cross", layer, head, row, run)));
+  const found = strongest.get(run) ?? eachHead(cross, find);
   strongest.set(run, found);
   return found;
 }

@@ -80,7 +80,8 @@ export function insteadOfChoice(step: number, run: { changes: Change[] }) {
 }
 
 /** Whether a change finds nothing to change in a run: a step that never came, a cell that is not there. */
-export function hasNoEffect(one: Change, run = tokenRun(state.run)) {
+export function hasNoEffect(one: Change) {
+  const run = tokenRun(state.run);
   if (one.do === "force_word") return one.step >= run.steps.length;
   if (one.do !== "edit_mask") return false;
   const { queries, keys } = run.attention[one.kind];

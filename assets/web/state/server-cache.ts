@@ -26,17 +26,11 @@ export function askOnce<Name extends QuestionName>(name: Name, request: RequestO
   return answer;
 }
 
-const runQuestion = (run: Run = state.run) => ({
-  checkpoint: run.checkpoint,
-  sentence: run.sentence,
-  changes: run.changes,
-});
-
 export const askAboutRun = <Name extends QuestionName>(
   name: Name,
   more?: Omit<RequestOf<Name>, "checkpoint" | "sentence" | "changes">,
-  run: Run = state.run,
-) => askOnce(name, { ...runQuestion(run), ...more } as RequestOf<Name>);
+  { checkpoint, sentence, changes }: Run = state.run,
+) => askOnce(name, { checkpoint, sentence, changes, ...more } as RequestOf<Name>);
 
 const decoded: WeakMap<RecordedSublayer, Record<string, Float32Array>> = new WeakMap();
 
@@ -55,15 +49,15 @@ export async function fetchSublayer(kind: Kind, layer: number, run: Run = state.
   return { ...data, at, from: kind === "encoder" ? "source" : "target", to: kind === "decoder" ? "target" : "source" };
 }
 
+type Place = { run: Run; kind: Kind; layer: number };
+
 /** v W_O of one word in a head. */
-export async function fetchValue({ run, ...of }: { run: Run; kind: Kind; layer: number; head: number }, key: number) {
-  const { kind, layer, head } = of;
+export async function fetchValue({ run, kind, layer, head }: Place & { head: number }, key: number) {
   const { data } = await askAboutRun("value_output", { kind, layer, head, key }, run);
   return Array.from(decodeFloats(data));
 }
 
-export async function fetchParameters(of: { run: Run; kind: Kind; layer: number }, part: Matrix, row: number) {
-  const { kind, layer } = of;
-  const data = await askOnce("parameters", { checkpoint: of.run.checkpoint, kind, layer, part, row });
+export async function fetchParameters({ run, kind, layer }: Place, part: Matrix, row: number) {
+  const data = await askOnce("parameters", { checkpoint: run.checkpoint, kind, layer, part, row });
   return { weights: Array.from(decodeFloats(data.weights)), bias: data.bias };
 }

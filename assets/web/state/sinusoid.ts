@@ -1,6 +1,7 @@
 // The waves of the positional encoding (§3.5), and how alike they make two positions.
 
 import type { Run } from "../api/types.ts";
+import { dot, parts } from "../engine/arrays.ts";
 
 type Order = Run["model"]["sinusoid"];
 
@@ -15,8 +16,7 @@ export function waveOf(dimension: number, width: number, order: Order) {
 
 /** The cosine between a position and each; 0 where one of them is the zero vector. */
 export function cosinesTo(position: number, values: Float32Array, width: number) {
-  const rows = Array.from({ length: values.length / width }, (_, at) => values.subarray(at * width, (at + 1) * width));
-  const dot = (one: Float32Array, other: Float32Array) => one.reduce((sum, each, i) => sum + each * other[i], 0);
+  const rows = parts(values, values.length / width);
   const norm = (row: Float32Array) => Math.sqrt(dot(row, row)) || 1;
   return rows.map((row) => dot(row, rows[position]) / norm(row) / norm(rows[position]));
 }

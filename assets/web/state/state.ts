@@ -3,10 +3,11 @@
 import { decodeBytes } from "../api/bytes.ts";
 import { schema } from "../api/schema.ts";
 import type { AttentionMaps, DrawnRun, Kind, Run, Stack, State } from "../api/types.ts";
+import { argmax } from "../engine/arrays.ts";
 import { LESSON_STOPS, stopOrder, withStop } from "./lesson-plan.ts";
 import { byWords, SIDES, tokenIndex, tokenRun } from "./words.ts";
 
-export { SIDES };
+export { argmax, SIDES };
 export const KINDS = Object.keys(SIDES) as Kind[];
 export const SUBLAYERS: Record<Stack, string[]> = { encoder: ["self", "ffn"], decoder: ["self", "cross", "ffn"] };
 
@@ -134,6 +135,12 @@ export function attentionRow(kind: Kind, layer: number, head: number | null, que
   return keys.map((_, key) => starts.reduce((sum, start) => sum + values[start + key], 0) / asked.length);
 }
 
+/** What each head of every layer has, [layer][head]. */
+export const eachHead = <Value>(
+  { layers, heads }: Record<"layers" | "heads", number>,
+  value: (layer: number, head: number) => Value,
+) => Array.from({ length: layers }, (_, layer) => Array.from({ length: heads }, (_, head) => value(layer, head)));
+
 /** The mean entropy (nats) and the mean attention distance (positions) of every head's rows. */
 export const headShapes = ({ layers, heads, queries, keys, values }: AttentionMaps) =>
   Array.from({ length: layers * heads }, (_, map) => {
@@ -164,12 +171,6 @@ export function unpackWeights(base64: string) {
 /** Attention counts as uniform while its largest weight is no more than this above an equal share. */
 export const UNIFORM_MARGIN = 0.03;
 
-export function argmax(values: ArrayLike<number>) {
-  let best = 0;
-  for (let i = 1; i < values.length; i++) if (values[i] > values[best]) best = i;
-  return best;
-}
-
 const MAX_ALIGNED_ERROR = 0.2; // a head with a lower error rate aligns,
 const MIN_ALIGNED_WORDS = 5; // over this many words at least: of many heads, one always aligns a few by chance
 
@@ -182,7 +183,6 @@ export const hasEnoughGold = (run: DrawnRun) =>
 export function errorRates(run: DrawnRun) {
   const gold = run.reference?.gold;
   if (!gold) return null;
-  const { layers, heads } = run.attention.cross;
   const links = gold.sure.flat().length;
   const rate = (layer: number, head: number) => {
     let [predicted, right] = [0, 0];
@@ -195,7 +195,7 @@ export function errorRates(run: DrawnRun) {
     });
     return predicted + links ? 1 - right / (predicted + links) : 0;
   };
-  return Array.from({ length: layers }, (_, layer) => Array.from({ length: heads }, (_, head) => rate(layer, head)));
+  return eachHead(run.attention.cross, rate);
 }
 
 /** The head that aligns best, if one does, else the one with the highest weight; at the first step. */

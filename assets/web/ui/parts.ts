@@ -11,7 +11,7 @@ type OnClick = (event: MouseEvent) => unknown;
 export const button = (name: string | null, text: Child, onclick: OnClick, attributes: Attributes = {}) =>
   h("button", { type: "button", class: name, onclick, ...attributes }, text);
 
-export const hint = (text: Child) => h("p", { class: "hint" }, text);
+export const hint = (...text: Child[]) => h("p", { class: "hint" }, text);
 
 export const link = (text: Child, onclick: () => unknown, attributes: Attributes = {}) =>
   button("link", text, () => onclick(), attributes);

@@ -43,8 +43,8 @@ class RankedText(Likelihood):
     finished: bool
 
 
-class GreedyText(Likelihood):
-    """The output of greedy decoding."""
+class OutputText(Likelihood):
+    """The whole output of a run."""
 
     text: str
     complete: bool
@@ -59,7 +59,7 @@ class BeamSearch(TypedDict):
     branches: Sequence[Branch]
     best: int
     hypotheses: list[RankedText]
-    greedy: GreedyText
+    greedy: OutputText
 
 
 class ShownBeamSearch(BeamSearch):
@@ -100,7 +100,7 @@ def _search(request: BeamRequest) -> BeamSearch:
         "branches": tree.branches,
         "best": tree.best,
         "hypotheses": _hypotheses(tree, model.checkpoint.tgt_vocab),
-        "greedy": {"text": greedy.text, "complete": greedy.complete, **_likelihood(greedy)},
+        "greedy": _output_text(greedy),
     }
 
 
@@ -160,11 +160,9 @@ class DrawnStep(DrawnCandidate):
     candidates: list[DrawnCandidate]
 
 
-class Sample(Likelihood):
+class Sample(OutputText):
     """A translation whose words were drawn."""
 
-    text: str
-    complete: bool
     temperature: float
     top_k: int
     top_p: float
@@ -194,7 +192,7 @@ def sampled(request: SampleRequest) -> Sample:
             shown[-1] = chosen
         left = int((drawn_from > 0).sum())
         steps.append({**chosen, "left": left, "candidates": shown})
-    return {"text": drawn.text, "complete": drawn.complete, **settings, **_likelihood(drawn), "steps": steps}  # type: ignore[typeddict-item]
+    return {**settings, **_output_text(drawn), "steps": steps}  # type: ignore[typeddict-item]
 
 
 def sample(
@@ -367,5 +365,6 @@ def teacher_forcing(sentence: str, checkpoint: str = "toy", step: int | None = N
     return dict(forced(ForcedRequest(sentence=sentence, checkpoint=checkpoint, mistake=mistake)))
 
 
-def _likelihood(translation: Translation) -> Likelihood:
-    return {"log_probability": translation.log_probability, "probability": math.exp(translation.log_probability)}
+def _output_text(run: Translation) -> OutputText:
+    log = run.log_probability
+    return {"text": run.text, "complete": run.complete, "log_probability": log, "probability": math.exp(log)}

@@ -7,9 +7,10 @@ not, 503 and Retry-After where the queue is full.
 import asyncio
 import gzip
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import anyio
@@ -39,36 +40,33 @@ NO_HEADERS: Mapping[str, str] = {}
 
 
 def routes(questions: dict[str, Question]) -> list[Route]:
-    return [Route(f"/api/{name}", _endpoint(each), methods=["POST"]) for name, each in questions.items()]
+    return [Route(f"/api/{name}", partial(_endpoint, each), methods=["POST"]) for name, each in questions.items()]
 
 
-def _endpoint(question: Question) -> Callable[[Request], Awaitable[Response]]:
-    async def endpoint(request: Request) -> Response:
-        call = _Call(question, time.perf_counter())
-        try:
-            answer = await _answered(call, request)
-        except (ClientDisconnect, asyncio.CancelledError):
-            call.log("left")
-            raise
-        except HTTPException:  # of the guard: the body became too large
-            call.log("refused")
-            raise
-        except TryAgainError as error:
-            call.log("full")
-            return refused(error.message, 503, {"Retry-After": str(RETRY_AFTER_SECONDS)})
-        except ValueError as error:
-            why = message(error)
-            call.log(why.key)
-            return refused(why, 422 if isinstance(error, ValidationError) else 200)
-        except Exception as error:
-            access_log.fault(question.name, error)
-            call.log("fault")
-            return refused(Message("error.fault"), 500)
-        if not question.streams:
-            call.log("ok")
-        return answer
-
-    return endpoint
+async def _endpoint(question: Question, request: Request) -> Response:
+    call = _Call(question, time.perf_counter())
+    try:
+        answer = await _answered(call, request)
+    except (ClientDisconnect, asyncio.CancelledError):
+        call.log("left")
+        raise
+    except HTTPException:  # of the guard: the body became too large
+        call.log("refused")
+        raise
+    except TryAgainError as error:
+        call.log("full")
+        return refused(error.message, 503, {"Retry-After": str(RETRY_AFTER_SECONDS)})
+    except ValueError as error:
+        why = message(error)
+        call.log(why.key)
+        return refused(why, 422 if isinstance(error, ValidationError) else 200)
+    except Exception as error:
+        access_log.fault(question.name, error)
+        call.log("fault")
+        return refused(Message("error.fault"), 500)
+    if not question.streams:
+        call.log("ok")
+    return answer
 
 
 @dataclass

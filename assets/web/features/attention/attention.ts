@@ -33,6 +33,7 @@ import {
   changeDetector,
   closest,
   headPicker,
+  hint,
   isOpen,
   kindPicker,
   onResize,
@@ -140,7 +141,7 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
   const large = h("div", { class: "large" });
   const place = scrollBox(large);
   const key = h("p", { class: "hint", hidden: true }, t("attention.gold_key"));
-  const scale = h("p", { class: "hint" });
+  const scale = hint();
   let drawn = null as Drawn | null;
   const map = () => drawn?.map ?? null;
   const tip = cellTips(large, map, signal);
@@ -305,7 +306,7 @@ function lineControls(redraw: () => void) {
 function layerMaps() {
   const heading = h("h2");
   const grid = headGrid((head) => update({ head }));
-  const about = h("p", { class: "hint" });
+  const about = hint();
   const isNewKind = changeDetector();
 
   function draw() {

@@ -27,8 +27,8 @@ import { pictureFrame } from "../../ui/export.ts";
 import { button, changeDetector, columnHeading, drawInSight, hint, isOpen, link, table } from "../../ui/parts.ts";
 
 type Head = { layer: number; head: number };
-export type Column = keyof typeof COLUMNS;
-export type Row = Head & Record<"entropy" | "distance", number> & Record<"aligned" | "ablated", number | null>;
+type Column = keyof typeof COLUMNS;
+type Row = Head & Record<"entropy" | "distance", number> & Record<"aligned" | "ablated", number | null>;
 
 const HIGH = 0.5; // a weight that stands out on a map
 
@@ -135,7 +135,7 @@ function alignmentColumn() {
   const here = h("div", { class: "scores" });
   const heldOut = h("div", { class: "scores" });
   const scores = h("div", { class: "pair-of-scores" }, here, heldOut);
-  const about = h("p", { class: "hint" });
+  const about = hint();
   const verdict = h("p", { id: "ablation", "aria-live": "polite" });
   const figure = pictureFrame(scores, () => "alignment-of-heads");
   const proof = canAsk("heads")
@@ -213,7 +213,7 @@ const columnName = (name: Column) =>
 function tableColumn(redraw: () => void) {
   const heading = h("h2");
   const place = scrollBox();
-  const about = h("p", { class: "hint" });
+  const about = hint();
   let sort = { by: "layer" as Column, down: false };
   const sortHeading = (name: Column) => {
     const { by, down } = sort;

@@ -6,21 +6,19 @@ import { largestCell } from "../../charts/attention-map.ts";
 import { pointInMaps, type Shown, thumbnail } from "../../charts/map-canvas.ts";
 import { formatValue, type Word, weightsOfWord } from "../../charts/map-parts.ts";
 import { nodes, t } from "../../state/i18n.ts";
-import { argmax, SIDES } from "../../state/state.ts";
+import { argmax, eachHead, SIDES } from "../../state/state.ts";
 import { chip, h, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { button, rove } from "../../ui/parts.ts";
 
 export function modelView({ run, kind, layer, head }: Shown, open: (place: { layer: number; head: number }) => void) {
-  const { layers, heads } = run.attention[kind];
+  const { heads } = run.attention[kind];
   const numbers = Array.from({ length: heads }, (_, i) => h("small", { class: "head-number" }, i + 1));
   const grid = h("div", { class: "model-view", role: "group", style: `--heads: ${heads}` });
-  const buttons = Array.from({ length: layers }, (_, ofLayer) =>
-    Array.from({ length: heads }, (_, ofHead) => {
-      const name = describeHead({ run, kind, layer: ofLayer, head: ofHead });
-      const opens = () => open({ layer: ofLayer, head: ofHead });
-      return button(null, thumbnail(kind, ofLayer, ofHead, run), opens, { "aria-label": name, title: name });
-    }),
-  );
+  const buttons = eachHead(run.attention[kind], (layer, head) => {
+    const name = describeHead({ run, kind, layer, head });
+    const opens = () => open({ layer, head });
+    return button(null, thumbnail(kind, layer, head, run), opens, { "aria-label": name, title: name });
+  });
   const rows = buttons.map((row, i) => [
     h("small", { class: "layer-number" }, t("layer_n", { layer: i + 1 })),
     row.map((each) => h("span", { class: "thumbnail" }, each)),

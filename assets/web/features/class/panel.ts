@@ -383,7 +383,7 @@ function endedLine() {
   ]);
 }
 
-export function tally(question: ShownQuestion) {
+function tally(question: ShownQuestion) {
   const { choices } = describeQuestion(question);
   const rounds = question.tallies ?? [];
   const own = question.mine.findLast((choice) => choice !== null) ?? null;
@@ -405,7 +405,7 @@ export function tally(question: ShownQuestion) {
   return h("ol", { class: "room-tally" }, choices.map(item));
 }
 
-export function speakerNotes() {
+function speakerNotes() {
   if (state.tab !== "lesson") return h("p", { class: "hint" }, t("notes.elsewhere"));
   const name = LESSON_STOPS[state.stop];
   const notes = ["say", "ask", "wrong"].map((part) => [

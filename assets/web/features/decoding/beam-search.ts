@@ -8,7 +8,7 @@ import { experimentLink, explainLikelihood } from "../../ui/describe.ts";
 import { type Attributes, h, isSpecial, numberedOptions, scrollBox, segmented, word } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { fixed } from "../../ui/numbers.ts";
-import { cells, onResize, rowHeading, table } from "../../ui/parts.ts";
+import { cells, hint, onResize, rowHeading, table } from "../../ui/parts.ts";
 import { beamTree, branchPath, highlightPath } from "./beam-tree.ts";
 import type { Strategy } from "./decoding.ts";
 import { setting, settingSlider } from "./settings.ts";
@@ -22,7 +22,7 @@ export function beamSearch(signal: AbortSignal): Strategy {
   const alpha = settingSlider("alpha");
   const treePlace = h("div", { class: "scroll tree-place" });
   const path = h("p", { class: "reading" });
-  const more = h("p", { class: "hint" });
+  const more = hint();
   const sentences = scrollBox();
   let search = null as Search | null;
   let drawnWidth = 0;
@@ -56,7 +56,7 @@ export function beamSearch(signal: AbortSignal): Strategy {
       more,
       h("h2", { class: "later" }, t("decoding.sentences")),
       pictureFrame(sentences, () => `${file()}-sentences`),
-      h("p", { class: "hint" }, t("decoding.score")),
+      hint(t("decoding.score")),
     ],
     question: () => ({ width: state.width, alpha: state.alpha }),
     drawControls() {

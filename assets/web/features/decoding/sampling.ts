@@ -7,7 +7,7 @@ import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../stat
 import { baselineRun, state, update } from "../../state/state.ts";
 import { h, word } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
-import { button, setUnlessTyped } from "../../ui/parts.ts";
+import { button, hint, setUnlessTyped } from "../../ui/parts.ts";
 import { sentenceWord, spokenSentence, tokensAsText } from "./beam-search.ts";
 import type { Strategy } from "./decoding.ts";
 import { setting, settingSlider } from "./settings.ts";
@@ -36,7 +36,7 @@ export function sampling(): Strategy {
   const cards = h("div", {}, h("h2", {}, t("decoding.greedy")), greedy, drawing, drawn);
   const heading = h("h2", { class: "later" });
   const bars = h("ol", { class: "both" });
-  const left = h("p", { class: "hint" });
+  const left = hint();
   const file = () => `drawn-${seedShown}-step-${state.step + 1}`;
   const distribution = pictureFrame(bars, file, [heading, bars, left]);
   const tally = h("div");

@@ -23,7 +23,7 @@ import { describeModel } from "../../ui/describe.ts";
 import { h } from "../../ui/dom.ts";
 import { download } from "../../ui/export.ts";
 import { followFrame, listenForFrameKeys, startPresenting } from "../../ui/frame.ts";
-import { button, closeOutside, link, option } from "../../ui/parts.ts";
+import { button, closeOutside, hint, link, option } from "../../ui/parts.ts";
 import { handout } from "./handout.ts";
 import { badge as checksBadge } from "./self-checks.ts";
 import { shareEntry } from "./share.ts";
@@ -83,7 +83,7 @@ function menu(signal: AbortSignal) {
     deviceBadge(opening),
     themeButton(),
     isSavedRun ? null : button("entry", t("intro.play"), playIntro, { id: "intro-play" }),
-    h("p", { class: "hint" }, nodes("header.paper", { paper })),
+    hint(nodes("header.paper", { paper })),
   ];
   element.append(h("div", { class: "popover" }, entries));
   return element;
@@ -182,7 +182,7 @@ const inUnit = () => ({ words: state.inWords && Boolean(state.run.words) });
 /** In a new page of this address, the file leads back. */
 const thisPlace = () => ({ place: placeParameters(), page: location.href.split(/[?#]/)[0] });
 
-export function downloadMenu() {
+function downloadMenu() {
   const failed = h("p", { role: "alert", hidden: true }, t("download.failed"));
   const line = (what: string, type: string, make: () => Promise<TextFile>) => {
     const save = async () => {

@@ -4,6 +4,7 @@ import { revealedQuestions, room } from "../../api/room.ts";
 import type { Child, Kind, Places, Side } from "../../api/types.ts";
 import { isLongDrawing } from "../../charts/attention-lines.ts";
 import { describedMap } from "../../charts/attention-map.ts";
+import { around } from "../../charts/key-order.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
 import { formatList, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { fetchSublayer } from "../../state/server-cache.ts";
@@ -86,17 +87,11 @@ const rowName = (query: number) => {
 
 const isLong = () => isLongDrawing(state.run, "cross");
 
-/** As many numbers up to `count` as can be read, around one of them. */
-const around = (count: number, middle = 0) => {
-  const from = Math.max(0, Math.min(middle - MAX_WORDS / 2, count - MAX_WORDS));
-  return Array.from({ length: Math.min(count, MAX_WORDS) }, (_, i) => from + i);
-};
-
 /** What is drawn: of a long sentence the rows around one, and the words that get most of their weight. */
 function crossCells({ layer, head, query }: Place) {
   const { queries, keys } = state.run.attention.cross;
   if (!isLong()) return { rows: [...queries.keys()], columns: [...keys.keys()] };
-  const rows = around(queries.length, query);
+  const rows = around(query, queries.length, MAX_WORDS);
   const weights = rows.map((row) => attentionRow("cross", layer, head, row));
   const weightOf = (key: number) => weights.reduce((sum, row) => sum + row[key], 0);
   const byWeight = [...keys.keys()].sort((a, b) => weightOf(b) - weightOf(a));
@@ -180,7 +175,7 @@ function softmax(place: Place, scores: number[]): Item {
 
 function mask(width: number): Item {
   const { layer, head } = shownHead("decoder");
-  const first = around(state.run.decoder_input.length);
+  const first = around(0, state.run.decoder_input.length, MAX_WORDS);
   return {
     name: "mask",
     places: { layer: layer + 1, head: head + 1 },

@@ -12,7 +12,7 @@ import { formatMessage, formatPercent, joinSentences, nodes, t } from "../../sta
 import { askOnce, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, selectQuery, state, update } from "../../state/state.ts";
 import { chip, h, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
-import { button, changeDetector, drawInSight, headPicker, isOpen, kindPicker, link } from "../../ui/parts.ts";
+import { button, changeDetector, drawInSight, headPicker, hint, isOpen, kindPicker, link } from "../../ui/parts.ts";
 import { stageList } from "./stages.ts";
 
 const MAX_NAMED = 5;
@@ -124,7 +124,7 @@ function arithmeticPanel() {
     return explainer(...cell);
   };
   const begin = (view: SublayerView, stages: Element) => {
-    const invitation = ["inside.invite", "inside.digits"].map((key) => h("p", { class: "hint" }, t(key)));
+    const invitation = ["inside.invite", "inside.digits"].map((key) => hint(t(key)));
     show(t("inside.arithmetic"), invitation, false);
     if (!canAsk("parameters")) return; // of which the first number would be made
     const largest = argmax(view.data.at("q", view.head, view.query).map(Math.abs));
@@ -204,7 +204,7 @@ const PLACES: Record<string, Partial<State> & { stage?: Stage }> = {
 function shapeSection(rows: ShapeRow[]) {
   const opener = (name: string, stage: string) =>
     !hasTab(PLACES[stage].tab ?? "") ? name : link(name, () => openPlace(PLACES[stage]));
-  return [h("h2", {}, t("shapes.title")), ...shapeTable(rows, opener), h("p", { class: "hint" }, t("shapes.click"))];
+  return [h("h2", {}, t("shapes.title")), ...shapeTable(rows, opener), hint(t("shapes.click"))];
 }
 
 function openPlace({ stage, ...place }: Partial<State> & { stage?: Stage }) {

@@ -4,7 +4,7 @@ import { t } from "../../state/i18n.ts";
 import { LESSON_STOPS, PLANS, planMinutes, plannedStops, stopOrder, withStop } from "../../state/lesson-plan.ts";
 import { lessonStops, state, update } from "../../state/state.ts";
 import { h, replaceKeepingFocus, segmented } from "../../ui/dom.ts";
-import { button, changeDetector } from "../../ui/parts.ts";
+import { button, changeDetector, hint } from "../../ui/parts.ts";
 
 const PANEL = "lesson-plan";
 const FITTING = 14; // names of stops that stand on one line as they are
@@ -35,7 +35,7 @@ export function planChooser() {
   const place = h("span");
   const panel = h("div", { id: PANEL, class: "plan", popover: "auto" }, [
     h("b", {}, t("lesson.plan.title")),
-    h("p", { class: "hint" }, t("lesson.plan.about")),
+    hint(t("lesson.plan.about")),
     list,
   ]);
   const isNew = changeDetector();

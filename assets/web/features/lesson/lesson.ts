@@ -13,7 +13,7 @@ import { baselineRun, lessonStops, state, update } from "../../state/state.ts";
 import { h, setChildren, twoFrames } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { fitToScreen } from "../../ui/fit-to-screen.ts";
-import { button, changeDetector, drawInSight, isOpen, link, onStopKeys, startButton } from "../../ui/parts.ts";
+import { button, changeDetector, drawInSight, hint, isOpen, link, onStopKeys, startButton } from "../../ui/parts.ts";
 import { askedQuestion, awaitStopQuestion, type Guesses, offerQuestion } from "../../ui/question.ts";
 import { planChooser, progressBar } from "./bar.ts";
 import { colourLegend, encoderHead, type LessonView, lessonView, type Stop } from "./stop.ts";
@@ -110,7 +110,7 @@ async function draw(parts: Parts, element: HTMLElement) {
   } else {
     isNew.forget();
     offerQuestion("stop", null);
-    figure.replaceChildren(h("p", { class: "hint" }, t("positions.failed")));
+    figure.replaceChildren(hint(t("positions.failed")));
     for (const each of [text, question]) each.replaceChildren(); // of the stop before
   }
 }
@@ -242,7 +242,7 @@ const LINKS: Partial<Record<StopName, Partial<State> & { experiment?: string }>>
   loop: { part: "decoding", strategy: "beam", experiment: "beam" },
 };
 
-export function lessonLink(name: StopName) {
+function lessonLink(name: StopName) {
   if (!LINKS[name]) return null;
   const { experiment, ...rest } = LINKS[name];
   const place = { tab: "break", returnStop: state.stop, ...rest };

@@ -4,10 +4,11 @@
 import type { Child, Kind, Places, Run, Side } from "../../api/types.ts";
 import { cellExplainer } from "../../charts/arithmetic.ts";
 import { describedMap, describeLargestWeights, mapHeading } from "../../charts/attention-map.ts";
-import { areMany, keyName, orderKeys } from "../../charts/key-order.ts";
+import { areMany, around, keyName, orderKeys } from "../../charts/key-order.ts";
 import { type Shown, thumbnail } from "../../charts/map-canvas.ts";
 import type { Stage } from "../../charts/sublayer-stages.ts";
 import { fluidPicture, type Row, type StripOptions, vectorStrips } from "../../charts/vector-strip.ts";
+import { parts } from "../../engine/arrays.ts";
 import { isPresenting } from "../../state/address.ts";
 import { formatNumber, t } from "../../state/i18n.ts";
 import type { StopName } from "../../state/lesson-plan.ts";
@@ -15,7 +16,7 @@ import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, attentionRow, baselineRun, decodeFloats, state } from "../../state/state.ts";
 import { distinctWord } from "../../state/words.ts";
 import { chip, h, setChildren, word } from "../../ui/dom.ts";
-import { link } from "../../ui/parts.ts";
+import { hint, link } from "../../ui/parts.ts";
 
 /**
  * A stop of the lesson. Its figure is a `stage` of a head, or drawn under a headline of its own: a formula and its
@@ -44,7 +45,7 @@ export type Stop = {
 /** A choice; a wrong one with the key of the text that says why, filled from `places`. */
 export type Choice = { text: string; why?: string; places?: Places };
 /** `right` is the index of the right choice; `places` fill the texts of the stop. */
-export type Quiz = { choices: Choice[]; right: number; places: Places };
+type Quiz = { choices: Choice[]; right: number; places: Places };
 
 // ---- data ----
 
@@ -92,7 +93,7 @@ export const highestCrossStep = ({ run, decoderLayer, head }: LessonView) =>
   argmax(run.steps.map((_, step) => Math.max(...attentionRow("cross", decoderLayer, head, step, run))));
 
 const toRows = (values: Float32Array, width: number) =>
-  Array.from({ length: values.length / width }, (_, i) => Array.from(values.subarray(i * width, (i + 1) * width)));
+  parts(values, values.length / width).map((row) => Array.from(row));
 
 // ---- questions ----
 
@@ -122,7 +123,7 @@ export const orderedQuiz = (choices: Choice[], places: Places): Quiz => ({
 
 export const rounded = (value: number) => formatNumber(Math.round(value * 100) / 100);
 
-export const MAX_CHOICES = 9; // as many as there are keys to choose by
+const MAX_CHOICES = 9; // as many as there are keys to choose by
 
 /** Choices by their names, whose texts the catalogue has under the stop's. @param why name of the text on a wrong one */
 export const namedQuiz = (
@@ -184,8 +185,8 @@ export async function tokenStrips(view: LessonView, part: "embedding" | "input",
     values: input[part][i],
   }));
   if (!areMany(rows)) return strips(view, rows, { label });
-  const from = Math.max(0, Math.min(view.query - MAX_ROWS / 2, rows.length - MAX_ROWS));
-  const place = h("div", {}, strips(view, rows.slice(from, from + MAX_ROWS), { label }));
+  const shown = around(view.query, rows.length, MAX_ROWS).map((i) => rows[i]);
+  const place = h("div", {}, strips(view, shown, { label }));
   const open = () => setChildren(place, strips(view, rows, { label }));
   place.append(link(t("inside.show_more", { count: rows.length - MAX_ROWS }), open));
   return place;
@@ -205,11 +206,7 @@ export async function queryAndKeys(view: LessonView, kind: Kind, layer: number, 
   const asks: Row = { label: data.queries[query], side: data.from, name: "q", values: data.at("q", head, query) };
   const labels = [asks, ...keys].map(({ label = "" }) => label);
   const titled = (label: string, rows: Row[]) => [h("h4", {}, label), strips(view, rows, { label, labels })];
-  return [
-    titled(t("inside.query"), [asks]),
-    titled(t("inside.keys"), keys),
-    h("p", { class: "hint" }, t("lesson.evidence.scores")),
-  ];
+  return [titled(t("inside.query"), [asks]), titled(t("inside.keys"), keys), hint(t("lesson.evidence.scores"))];
 }
 
 export function tokenIds(side: Side, words: string[], ids: number[]) {

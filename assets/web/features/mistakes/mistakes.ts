@@ -14,11 +14,11 @@ import { h, keepFocus, replaceKeepingFocus, twoFrames, word } from "../../ui/dom
 import { describeWaiting, formatDuration } from "../../ui/duration.ts";
 import { fitToScreen } from "../../ui/fit-to-screen.ts";
 import { narrow } from "../../ui/frame.ts";
-import { button, drawInSight, isOpen, link, onStopKeys, setContent } from "../../ui/parts.ts";
+import { button, drawInSight, hint, isOpen, link, onStopKeys, setContent } from "../../ui/parts.ts";
 import { askedQuestion, type Guesses } from "../../ui/question.ts";
 import { lossCurves, outputTokens, revealedMistake, symptomMaps, symptomPlaces } from "./symptoms.ts";
 
-export type Places = ReturnType<typeof exercisePlaces>;
+type Places = ReturnType<typeof exercisePlaces>;
 type Exercise = ReturnType<typeof showExercise>;
 
 const DONE = "attention-bitte-mistakes"; // of this session, so that a reload still knows them
@@ -199,9 +199,7 @@ function describeSymptom(exercise: string, found: DecodingSymptom | Symptom) {
   return [
     h("h3", {}, t("mistakes.symptom")),
     h("p", { class: "say" }, nodes(symptomText(exercise, found), symptomPlaces(found))),
-    isElsewhere
-      ? h("p", { class: "hint" }, nodes(opening.site ? "mistakes.beforehand" : "mistakes.elsewhere", places))
-      : null,
+    isElsewhere ? hint(nodes(opening.site ? "mistakes.beforehand" : "mistakes.elsewhere", places)) : null,
     symptomMaps(exercise, found, "wrong"),
     isDecoding && !found.wrong.attention ? outputTokens(found.wrong) : null,
   ];
@@ -276,7 +274,7 @@ function guessPanel(name: string, onGuess: () => void) {
   const asked = askedQuestion({ kind: "mistake", ...question }, name, guesses, onGuess);
   const show = link(t("mistakes.show"), () => asked.choose(-1));
   const verdict = h("p", { class: "reveal" });
-  const wait = h("p", { class: "hint" }, t("mistakes.first"));
+  const wait = hint(t("mistakes.first"));
   const keys = h("p", { class: "keys hint" }, t("mistakes.keys"));
   return {
     ...asked,

@@ -13,7 +13,7 @@ import { formatNumber, formatPercent, nodes, t } from "../../state/i18n.ts";
 import { SIDES } from "../../state/state.ts";
 import { chip, h, word } from "../../ui/dom.ts";
 import { savable } from "../../ui/export.ts";
-import { rowHeading, table } from "../../ui/parts.ts";
+import { hint, rowHeading, table } from "../../ui/parts.ts";
 
 type Which = "wrong" | "right";
 
@@ -91,7 +91,7 @@ function largeMap(run: DrawnRun, kind: Kind, head: number, file: string) {
 
 export function lossCurves(signal: AbortSignal) {
   const chart = lineChart(isPresenting() ? LOW_CHART : CHART, signal);
-  const losses = h("p", { class: "hint" }); // where there is no Plotly
+  const losses = hint(); // where there is no Plotly
   const element = h(
     "div",
     { class: "savable" },

@@ -14,7 +14,7 @@ import { tokenRun } from "../../state/words.ts";
 import { describeChange } from "../../ui/describe.ts";
 import { chip, h, namedChoice, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { fold, isFolded, stopPresenting } from "../../ui/frame.ts";
-import { button, changeDetector, link, onResize } from "../../ui/parts.ts";
+import { button, changeDetector, hint, link, onResize } from "../../ui/parts.ts";
 import { exampleBar } from "./examples.ts";
 import { isRefusal, refusalNotice } from "./refusal.ts";
 import { askedModel, askSentence, begin, exampleOf, plainText, serveRequests } from "./requests.ts";
@@ -95,7 +95,7 @@ const build = (signal: AbortSignal) => ({
   legend: h("p", { class: "legend" }),
   padding: h("span", {}, t("legend.P")),
   changed: h("div", { class: "changed", hidden: true }),
-  original: h("p", { class: "hint" }),
+  original: hint(),
   compare: link(t("changed.compare"), () => update({ tab: "break", part: "whatif" })),
   isNewRun: changeDetector(),
   isNewWidth: changeDetector(), // of the line of tokens
@@ -214,7 +214,7 @@ function drawRun(parts: Parts) {
   });
   setChildren(target, output);
   note.replaceChildren(...describeRun(run));
-  const nothing = h("p", { class: "hint" }, t("changed.nothing"));
+  const nothing = hint(t("changed.nothing"));
   replaceKeepingFocus(changed, baseline ? changeList(run, baseline, parts) : [nothing]);
 }
 
@@ -277,7 +277,7 @@ function frameControls() {
 
 const UNITS = ["pieces", "words"] as const;
 
-export function tokenUnit() {
+function tokenUnit() {
   const choice = namedChoice(t("unit"), UNITS, "unit", (unit) => update({ inWords: unit === "words" }));
   const about = h("small", {});
   const element = h("div", { class: "unit", id: "unit", hidden: true }, choice.element, about);

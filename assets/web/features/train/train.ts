@@ -8,7 +8,7 @@ import { joinSentences, t } from "../../state/i18n.ts";
 import { state, subscribe } from "../../state/state.ts";
 import { describeServer } from "../../ui/describe.ts";
 import { h, isStill, namedChoice } from "../../ui/dom.ts";
-import { changeDetector, isOpen, onSight } from "../../ui/parts.ts";
+import { changeDetector, hint, isOpen, onSight } from "../../ui/parts.ts";
 import { CORPORA, chosen, isStale, limits, planned, problems, question, restoreChoices, sentences } from "./choices.ts";
 import { dataCard } from "./data.ts";
 import { liveCard } from "./live.ts";
@@ -64,7 +64,7 @@ export function mount({ element, signal }: View) {
   const bar = startBar(begin);
   const side = h("div", { class: "train-side" }, live.element, corpus.element, forms.element, bar.element);
   const whole = h("div", { class: "train" }, picture.element, side);
-  const realNote = h("p", { class: "hint" }, t("train.real"));
+  const realNote = hint(t("train.real"));
   element.replaceChildren(realNote, whole);
   const plan = planner(element, draw, signal);
   const isNewPhase = changeDetector();

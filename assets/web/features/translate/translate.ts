@@ -14,7 +14,7 @@ import { tokenRun } from "../../state/words.ts";
 import { explainLikelihood } from "../../ui/describe.ts";
 import { type Attributes, h, replaceKeepingFocus, scrollBox, scrollToMiddle, segmented, word } from "../../ui/dom.ts";
 import { pictureFrame, savable } from "../../ui/export.ts";
-import { button, changeDetector, headPicker, link } from "../../ui/parts.ts";
+import { button, changeDetector, headPicker, hint, link } from "../../ui/parts.ts";
 import { pieceSearch } from "./piece-search.ts";
 import { whyPanel } from "./why.ts";
 
@@ -54,15 +54,15 @@ const build = (signal: AbortSignal) => ({
   areAllShown: false, // of many source words
   pickers: headPicker({ hasMean: true }),
   ablated: h("p", { class: "hint", hidden: true }, t("ablation.shown")),
-  explained: h("p", { class: "hint" }),
+  explained: hint(),
   pieces: h("div", { class: "controls", hidden: true }),
   piece: 0, // of a word, whose candidates are shown
   hasNewStep: changeDetector(),
   candidates: h("ol", { class: "candidates" }),
   search: pieceSearch(forceWord, signal),
   why: whyPanel(signal),
-  loop: h("p", { class: "hint" }),
-  limits: h("p", { class: "hint" }),
+  loop: hint(),
+  limits: hint(),
   hasNewRun: changeDetector(),
 });
 

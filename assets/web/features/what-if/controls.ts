@@ -7,7 +7,7 @@ import { askOnce } from "../../state/server-cache.ts";
 import { baselineRun, KINDS, SIDES, SUBLAYERS, state } from "../../state/state.ts";
 import { tokenIndex, tokenRun } from "../../state/words.ts";
 import { h, namedChoice, replaceKeepingFocus } from "../../ui/dom.ts";
-import { button, changeDetector, link, select, toggle } from "../../ui/parts.ts";
+import { button, changeDetector, hint, link, select, toggle } from "../../ui/parts.ts";
 import { headControls } from "./heads.ts";
 
 type Group = { name: string; body: Element; draw: () => void };
@@ -114,9 +114,7 @@ function temperatureControls(): Group {
 
 const positionControls = () =>
   drawnGroup("positions", () =>
-    state.run.model.positions
-      ? STACK_NAMES.map(stackPositions)
-      : [h("p", { class: "hint" }, t("panel.positions.none"))],
+    state.run.model.positions ? STACK_NAMES.map(stackPositions) : [hint(t("panel.positions.none"))],
   );
 
 function stackPositions(stack: Stack) {

@@ -2,13 +2,13 @@
 
 import type { Sweep } from "#schema";
 import { type HeadStream, streamHeads } from "../../api/head-stream.ts";
-import type { AttentionMaps, Change, Kind, Run } from "../../api/types.ts";
+import type { Change, Kind, Run } from "../../api/types.ts";
 import { gridCells } from "../../charts/head-grids.ts";
 import { contrastClass } from "../../charts/map-parts.ts";
 import { changes, findChange, isAblated, replaceChange, requestChanges, toggleChange } from "../../state/changes.ts";
 import { formatPercents, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askOnce } from "../../state/server-cache.ts";
-import { argmax, baselineRun, KINDS, state } from "../../state/state.ts";
+import { argmax, baselineRun, eachHead, KINDS, state } from "../../state/state.ts";
 import { h, namedChoice, replaceKeepingFocus, scrollBox, setChildren, word } from "../../ui/dom.ts";
 import { headProgress } from "../../ui/duration.ts";
 import { fixed } from "../../ui/numbers.ts";
@@ -82,9 +82,8 @@ async function sweep(parts: Parts): Promise<void> {
 }
 
 function streamSweep(parts: Parts, run: Run) {
-  const unknown = ({ layers, heads }: AttentionMaps) =>
-    Array.from({ length: layers }, (): (number | null)[] => Array(heads).fill(null));
-  const drop = Object.fromEntries(KINDS.map((kind) => [kind, unknown(run.attention[kind])]));
+  const unknown = (kind: Kind) => eachHead(run.attention[kind], (): number | null => null);
+  const drop = Object.fromEntries(KINDS.map((kind) => [kind, unknown(kind)]));
   const stream = streamHeads("sweep", run, (event) => {
     if (parts.stream !== stream) return; // something else is wanted by now
     if (event?.event === "swept") {

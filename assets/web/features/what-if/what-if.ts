@@ -29,6 +29,7 @@ import {
   cells,
   changeDetector,
   headPicker,
+  hint,
   isOpen,
   kindPicker,
   link,
@@ -106,7 +107,7 @@ function build({ element, signal }: View, redraw: () => void) {
   const most = h("p", { class: "hint", hidden: true });
   const ablated = h("p", { class: "hint", hidden: true }, t("ablation.shown"));
   const pickers = h("div", { class: "controls" }, kind.element, picker.element, zoom.element);
-  const map = [choice.element, heading, column, ablated, most, pickers, h("p", { class: "hint" }, t("whatif.cells"))];
+  const map = [choice.element, heading, column, ablated, most, pickers, hint(t("whatif.cells"))];
   const card = (...children: Child[]) => h("section", { class: "card" }, children);
   const tried = h("div", {}, card(starters), card(controls.element));
   const result = h("div", { class: "result" }, say, card(h("h2", {}, t("whatif.steps")), steps), card(map));
@@ -173,8 +174,8 @@ function drawSteps({ steps }: Parts) {
   const { run, baseline } = state;
   const compared = run.comparison?.slice(0, run.steps.length);
   const hasOtherInput = compared?.some(({ new_probability, same_input }) => new_probability !== null && !same_input);
-  const note = hasOtherInput ? h("p", { class: "hint" }, `* ${t("whatif.other_input")}`) : null;
-  const scaled = baseline ? h("p", { class: "hint" }, t("whatif.scale")) : null;
+  const note = hasOtherInput ? hint(`* ${t("whatif.other_input")}`) : null;
+  const scaled = baseline ? hint(t("whatif.scale")) : null;
   const { scrollTop } = steps;
   replaceKeepingFocus(steps, [stepTable(run, baseline ?? run), scaled, note]);
   steps.scrollTop = scrollTop;
@@ -321,7 +322,7 @@ async function drawStarters(parts: Parts) {
   }
   if (!parts.tried || !parts.hasNewStarters(parts.tried, changes())) return; // or they are not known yet
   const chips = Object.entries(parts.tried).map(([name, each]) => starterChip(name, each));
-  const about = h("p", { class: "hint" }, t(isSearched ? "whatif.try.about" : "whatif.try.maybe"));
+  const about = hint(t(isSearched ? "whatif.try.about" : "whatif.try.maybe"));
   replaceKeepingFocus(parts.starters, [h("h2", {}, t("whatif.try")), h("div", { class: "starters" }, chips), about]);
 }
 

@@ -1,8 +1,9 @@
+import { around } from "../../../charts/key-order.ts";
 import { MEASURES, type Measure, pointedTo, type Shares, sharesOf, whyTable } from "../../../charts/why-table.ts";
 import { formatList, joinSentences, t } from "../../../state/i18n.ts";
 import { askAboutRun, askOnce } from "../../../state/server-cache.ts";
 import { h, scrollBox, word } from "../../../ui/dom.ts";
-import { rowHeading, table } from "../../../ui/parts.ts";
+import { hint, rowHeading, table } from "../../../ui/parts.ts";
 import { type Choice, type LessonView, orderedQuiz, type Stop } from "../stop.ts";
 
 const MAX_STEPS = 5; // without a gold alignment, around the one in view: a large model takes seconds for each
@@ -36,7 +37,7 @@ export const explains: Stop = {
     const counts = measures.map((name) => h("td", {}, right[name]));
     const foot = h("tfoot", {}, h("tr", {}, rowHeading("Σ"), h("td", {}, judged.length), counts));
     const found = table({ class: "ways two-ways" }, [t("lesson.knows.output"), ...headings], rows, foot);
-    return h("div", {}, scrollBox(found), h("p", { class: "hint" }, hasGold ? await scored(run.checkpoint) : ""));
+    return h("div", {}, scrollBox(found), hint(hasGold ? await scored(run.checkpoint) : ""));
   },
   async ask(view) {
     const { judged, measures, right } = await agreement(view);
@@ -84,10 +85,9 @@ async function agreement(view: LessonView) {
   const { run } = view;
   const hasGold = Boolean(run.reference?.gold);
   const measures: Measure[] = MEASURES.filter((measure) => hasGold || measure !== "removal");
-  const from = Math.max(0, Math.min(view.step - Math.floor(MAX_STEPS / 2), run.output.length - MAX_STEPS));
-  const steps = [...run.output.keys()].filter((step) =>
-    hasGold ? goldOf(view, step)?.length : from <= step && step < from + MAX_STEPS,
-  );
+  const steps = hasGold
+    ? [...run.output.keys()].filter((step) => goldOf(view, step)?.length)
+    : around(view.step, run.output.length, MAX_STEPS);
   const judged: { step: number; wanted: number[]; pointed: Record<Measure, number | null> }[] = [];
   for (const step of steps) {
     const { keys, shares } = await fetchShares(view, step);

@@ -1,4 +1,5 @@
 import type { Child } from "../../../api/types.ts";
+import { around } from "../../../charts/key-order.ts";
 import { formatList, formatPercent, nodes, t } from "../../../state/i18n.ts";
 import { agreements, fetchLens, type Readings, readings } from "../../../state/lens.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";
@@ -58,12 +59,10 @@ export const knows: Stop = {
 /** A step a row, a layer a column. @param isAsked whether the step in question hides what its layers say */
 async function lensTable({ run, step: asked }: LessonView, isAsked: boolean): Promise<Child> {
   const lens = await fetchLens(run);
-  const from = Math.max(0, Math.min(asked - Math.floor(MAX_STEPS / 2), run.output.length - MAX_STEPS));
-  const rows = run.output.slice(from, from + MAX_STEPS).map((token, i) => {
-    const step = from + i;
+  const rows = around(asked, run.output.length, MAX_STEPS).map((step) => {
     const said =
       isAsked && step === asked ? lens.tokens.map(() => h("td", {}, "?")) : saidCells(readings(lens, run, step));
-    return h("tr", { class: step === asked ? "marked" : "" }, rowHeading(word(token, "target")), said);
+    return h("tr", { class: step === asked ? "marked" : "" }, rowHeading(word(run.output[step], "target")), said);
   });
   const layers = lens.tokens.map((_, layer) => columnHeading(t("layer_n", { layer: layer + 1 })));
   return scrollBox(table({ class: "ways lens" }, [t("lesson.knows.output"), ...layers], rows));
