@@ -3,7 +3,7 @@
 import type { DrawnRun, Kind, Side } from "../api/types.ts";
 import { formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { argmax, attentionRow, SIDES, UNIFORM_MARGIN } from "../state/state.ts";
-import { h, svg, textWidth, typeScale, word } from "../ui/dom.ts";
+import { fontFamily, h, svg, textWidth, typeScale, word } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
 import { button, closest } from "../ui/parts.ts";
 import { cellAt, gapOf, paintedCanvas, paintMap, palette, type Shown, strength } from "./map-canvas.ts";
@@ -212,8 +212,7 @@ function writeWeights(context: CanvasRenderingContext2D, shown: Shown, { cell, d
   const { isDark } = palette();
   const { difference: changes, most = 1 } = shown.run.attention[shown.kind];
   const room = changes || most >= 10 ? 0.29 : 0.37; // of a cell, so that the numbers of two do not touch
-  const { fontFamily } = getComputedStyle(document.body);
-  const font = `${Math.min(13 * type, cell * room)}px ${fontFamily}`;
+  const font = `${Math.min(13 * type, cell * room)}px ${fontFamily()}`;
   Object.assign(context, { font, textAlign: "center", textBaseline: "middle" });
   forEachCell(shown, ({ query, key, open, value, share, difference }) => {
     if (!open) return;

@@ -2,7 +2,7 @@
 
 import type { Point } from "../api/training-stream.ts";
 import { t } from "../state/i18n.ts";
-import { h, onThemeChange } from "../ui/dom.ts";
+import { fontFamily, h, onThemeChange } from "../ui/dom.ts";
 import { onResize } from "../ui/parts.ts";
 import { drawPlot, type Figure, pageColours, themedLayout } from "./plotly.ts";
 
@@ -83,7 +83,7 @@ function chartFigure({ steps, yaxis, curves, level }: ChartData, height: number)
   };
   const layout = themedLayout({
     ...{ height, paper_bgcolor: colours.surface, plot_bgcolor: colours.surface, dragmode: false },
-    font: { family: getComputedStyle(document.body).fontFamily, size: 13 },
+    font: { family: fontFamily(), size: 13 },
     margin: { l: 48, r: 16, t: 4, b: 40 },
     hovermode: "x unified",
     legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", itemclick: false, itemdoubleclick: false },

@@ -62,15 +62,16 @@ export const replaceKeepingFocus = (element: Element, children: Child[]) =>
 /** How much larger than usual the page's type is: on a projector it grows. */
 export const typeScale = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 
-let ruler: CanvasRenderingContext2D | null = null;
-/** The page's font, read once: to read it is to compute the style of all that has changed. */
 let family = "";
+/** The page's font, read once: to read it is to compute the style of all that has changed. */
+export const fontFamily = () => (family ||= getComputedStyle(document.body).fontFamily);
+
+let ruler: CanvasRenderingContext2D | null = null;
 
 /** How wide a label is, px: letters of some scripts are twice as wide as others. */
 export function textWidth(text: string, size: number) {
   ruler ??= document.createElement("canvas").getContext("2d") as CanvasRenderingContext2D;
-  family ||= getComputedStyle(document.body).fontFamily;
-  ruler.font = `600 ${size}px ${family}`;
+  ruler.font = `600 ${size}px ${fontFamily()}`;
   return ruler.measureText(text).width;
 }
 
