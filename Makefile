@@ -101,7 +101,7 @@ toy: .venv/demo
 	$(BIN)/python -m transformer.training --corpus toy --out checkpoints/toy
 
 CLASSROOM := --corpus classroom --layers 2 --n-heads 4 --d-model 96 --dropout 0 --batch-size 96 --steps 12000 \
-	--schedule one-cycle --learning-rate 0.003 --label-smoothing 0.1 --weight-decay 0.3
+	--schedule one-cycle --learning-rate 0.003 --label-smoothing 0.1 --weight-decay 0.1
 
 classroom: .venv/measure
 	$(BIN)/python -m transformer.training $(CLASSROOM) --seed 1 --out checkpoints/classroom

@@ -36,12 +36,9 @@ def seeded_model(config: TransformerConfig, seed: int) -> Transformer:
 
 def adam(model: Transformer, weight_decay: float = 0.0) -> torch.optim.Adam:
     """The paper's optimiser (§5.3), with a TrainingConfig's decay; `train` sets its learning rate at every step."""
-    embeddings, others = [], []
-    for name, weight in model.named_parameters():
+    for weight in model.parameters():
         weight.data = weight.contiguous()  # the fused one is wrong for views, such as those of a decoding engine
-        (embeddings if "embedding" in name else others).append(weight)
-    groups = [{"params": embeddings, "weight_decay": 0.0}, {"params": others}]
-    return torch.optim.AdamW(groups, betas=(0.9, 0.98), eps=1e-9, weight_decay=weight_decay, fused=True)
+    return torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), eps=1e-9, weight_decay=weight_decay, fused=True)
 
 
 def train(

@@ -7,7 +7,6 @@ OUT/training-state.safetensors
     (its header)        the step after which it was saved, and the settings of the run
 """
 
-import itertools
 import json
 import os
 from dataclasses import dataclass
@@ -88,13 +87,9 @@ class TrainingState:
                 for name, parameter in self.model.named_parameters():
                     parameter.copy_(stored.get_tensor(f"weights/{name}"))
             # Adam numbers its parameters; the file names them.
-            every = itertools.chain.from_iterable(group["params"] for group in self.optimizer.param_groups)
-            numbers = {parameter: number for number, parameter in enumerate(every)}
             memory = {
-                numbers[parameter]: {
-                    key: stored.get_tensor(f"adam/{name}/{key}") for key in ("step", "exp_avg", "exp_avg_sq")
-                }
-                for name, parameter in self.model.named_parameters()
+                number: {key: stored.get_tensor(f"adam/{name}/{key}") for key in ("step", "exp_avg", "exp_avg_sq")}
+                for number, (name, _) in enumerate(self.model.named_parameters())
             }
             generator: Tensor = stored.get_tensor(f"generator/{self.processes.rank}")
         self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": memory})
