@@ -242,7 +242,7 @@ def test_near_positions_have_similar_patterns_and_late_dimensions_hardly_change(
 def test_positions_would_drown_embeddings_that_are_not_scaled(name: str) -> None:
     model = Translator.load(name, device="cpu").checkpoint.model
     length = model.src_embedding.weight.norm(dim=-1).median()
-    assert length < 0.5 * model.positions[:10].norm(dim=-1).min() < 0.5 * math.sqrt(model.config.d_model) * length
+    assert length < 0.5 * model.positions[:10].norm(dim=-1).min() < math.sqrt(model.config.d_model) * length
 
 
 def test_without_positions_only_the_causal_mask_tells_an_order() -> None:
