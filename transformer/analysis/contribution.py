@@ -206,7 +206,7 @@ def integrated_gradients(translator: Translator, run: Translation, step: int, ot
     The gradient is the mean on the line from embeddings of 0, source and target together, at the midpoints of IG_STEPS
     parts, which are short where the logit's slope changes (`_denser_where_it_bends`). It jumps where a ReLU opens: so
     there are twice as many parts, as §5 advises, until `total` is within 1 % of logit - baseline, but MAX_IG_STEPS at
-    most. The toy needs 50 at every step, and the classroom more at three of five.
+    most. The toy needs 50 at every step, and the classroom more at two of five.
     """
     steps = IG_STEPS
     while True:
