@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
 from .catalogue import t
-from .conftest import ROOT, Server, until
+from .conftest import ROOT, Server
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("jupyterlab")
@@ -106,7 +106,7 @@ def test_figure_and_python_share_a_place_in_jupyterlab_which_saves_it_interactiv
     expect(figure.get_by_role("alert")).to_contain_text("tee")
     run_cell(page, 3)
     page.keyboard.press("Control+s")
-    until(lambda: bool(json.loads((folder / "run.ipynb").read_text())["cells"][3]["outputs"]))
+    expect(page.locator(".jp-mod-dirty")).to_have_count(0)  # saved
     page.close()
 
     # Without a kernel and a network.

@@ -46,10 +46,9 @@ def expect_made(page: Page, *changes: str) -> None:
 # ---- changes by click
 
 
-def test_it_opens_on_the_map_that_changed_most_and_folds_what_did_not(shared: Visit) -> None:
+def test_it_opens_on_the_map_that_changed_most_and_folds_what_did_not(visit: Visit) -> None:
     """With a way to a sentence where the change shows."""
-    changed = {"tab": "break", "part": "whatif", "changes": "remove_mask.decoder"}
-    page = shared.go(CLASSROOM, "Wir kaufen kein altes Auto", **changed)
+    page = visit.open("?tab=break&checkpoint=classroom&sentence=Wir kaufen kein altes Auto&changes=remove_mask.decoder")
     expect(page.locator("#whatif .result")).to_contain_text(matching("whatif.most_masked"))
     expect(page).to_have_url(re.compile("kind=decoder"))
     folded, rows = page.locator(".steps-beside .folded"), page.locator(".steps-beside tbody tr")
@@ -59,7 +58,7 @@ def test_it_opens_on_the_map_that_changed_most_and_folds_what_did_not(shared: Vi
     expect(folded).to_have_count(0)
     assert rows.count() > few
     page.locator("#whatif .say .link").click()
-    expect(shared.box).to_have_value(shipped(CLASSROOM)["mask"].sentence)
+    expect(visit.box).to_have_value(shipped(CLASSROOM)["mask"].sentence)
     expect(page.locator("#whatif .say")).to_have_text(matching("whatif.say_other"))
 
 
