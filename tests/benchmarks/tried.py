@@ -17,7 +17,8 @@ VARIATIONS = (  # changes to the shipped command
     "--seed 2",
     "--seed 3",
     "--label-smoothing 0",
-    "--steps 900",
+    "--weight-decay 0",
+    "--steps 3000",
 )
 
 HEADING = """\

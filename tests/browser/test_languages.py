@@ -206,7 +206,7 @@ def test_a_browser_is_answered_in_its_own_language(visit: Visit) -> None:
     page = visit.page
     agent = page.evaluate("navigator.userAgent")
     browser = page.context.new_cdp_session(page)
-    for locale, language in (("zh-HK", "zh-Hant"), ("de-DE", "en")):
+    for locale, language in (("zh-HK", "zh-Hant"), ("zh-CN", "zh-Hans"), ("de-DE", "en")):
         browser.send("Emulation.setUserAgentOverride", {"userAgent": agent, "acceptLanguage": locale})
         visit.open()
         assert page.evaluate("navigator.languages") == [locale]

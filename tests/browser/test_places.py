@@ -272,7 +272,7 @@ def test_an_opening_page_shifts_nothing_and_asks_little(visit: Visit) -> None:
     for size, query in (
         (LAPTOP["viewport"], ""),
         (LAPTOP["viewport"], "?tab=lesson&stop=12"),
-        *((PHONE, f"?tab={tab}") for tab in ("attention", "train")),
+        *((PHONE, f"?tab={tab}") for tab in ("attention", "positions", "train")),
     ):
         visit.requests.clear()
         page.set_viewport_size(size)

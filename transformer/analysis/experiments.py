@@ -125,7 +125,11 @@ def _differing(one: Sequence[str], other: Sequence[str]) -> int:
 
 def _changed(changes: Callable[[TransformerConfig], Iterable[Change]]) -> Callable[[Translator, Translation], Found]:
     """Try changes that a network of this shape has, one by one."""
-    return lambda model, run: (_tried(model, run, change) for change in changes(model.checkpoint.model.config))
+
+    def search(translator: Translator, run: Translation) -> Found:
+        return (_tried(translator, run, change) for change in changes(translator.checkpoint.model.config))
+
+    return search
 
 
 def _tried(translator: Translator, run: Translation, change: Change) -> tuple[int, Experiment]:

@@ -15,8 +15,7 @@ from tests.web.nginx import MISSING, PROGRAM, nginx_before
 
 pytestmark = pytest.mark.slow
 SECONDS = 0.3
-# Of those that wait in the same queue one; 7 takes minutes, and 13 a server of its own.
-SHORT = [row for row in ROWS if row.number not in ("2b", "3", "7", "13")]
+SHORT = [row for row in ROWS if row.number not in ("7", "13")]  # the others take minutes, or a server
 
 
 @pytest.fixture(scope="module")

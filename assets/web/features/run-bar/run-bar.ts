@@ -126,7 +126,7 @@ function drawQueue({ queue }: Parts, news: { waiting: number; full?: boolean } |
 }
 
 function draw(parts: Parts) {
-  const { source, target, note, changed, original, compare, steps } = parts;
+  const { source, target, note, changed, original, steps } = parts;
   const { run, step, layer, head, averaged } = state;
   updateAddressBar();
   if (parts.isNewRun(run)) drawRun(parts);
@@ -134,7 +134,6 @@ function draw(parts: Parts) {
   // There it or a note has its line, so that nothing jumps under a finger.
   changed.hidden = run.changes.length === 0 && (!isInWhatIf || note.hasChildNodes());
   original.hidden = isInWhatIf; // its verdict says it
-  compare.hidden = isSavedRun;
   showNote(parts);
   const lastLayer = run.attention.cross.layers - 1;
   const weights = attentionRow("cross", Math.min(layer, lastLayer), averaged ? null : head, step);
@@ -221,7 +220,7 @@ function drawRun(parts: Parts) {
 function changeList(run: Run, baseline: Run, { original, compare }: Parts) {
   const undoAll = link(t("changed.undo_all"), () => requestChanges([]));
   const output = word(baseline.output.join(" "), "target");
-  original.replaceChildren(...nodes("changed.original", { output }), " ", compare);
+  original.replaceChildren(...nodes("changed.original", { output }), " ", isSavedRun ? "" : compare);
   return [
     h("b", {}, t("changed")),
     h("ul", { "aria-label": t("changed") }, run.changes.map(changeItem), isSavedRun ? null : h("li", {}, undoAll)),
