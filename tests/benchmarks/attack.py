@@ -307,7 +307,8 @@ def under_attack(row: Row, port: int) -> Iterator[Any]:
         session = {"Session": "attacker"}
         uploaded = httpx.post(f"{url}models", content=big_file(), headers=session, timeout=None, trust_env=False)
         own = uploaded.json()["model"]["checkpoint"]
-    answers = multiprocessing.Array("i", 600)
+    # One process writes; a lock that it holds when it is killed would never be free again.
+    answers = multiprocessing.Array("i", 600, lock=False)
 
     async def attack() -> None:
         limits = httpx.Limits(max_connections=None)
