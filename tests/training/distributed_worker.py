@@ -54,6 +54,7 @@ def record(folder: Path) -> None:
 
 def in_processes(count: int, function: Callable[..., None], *arguments: Any) -> None:
     """Call a function in processes as torchrun starts them, but forked: importing torch takes longer than a training.
+    Where there is an accelerator, a fork could not use it again.
 
     Raises:
         ProcessExitedException: one of them was killed.
@@ -62,7 +63,8 @@ def in_processes(count: int, function: Callable[..., None], *arguments: Any) -> 
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     environment = {"WORLD_SIZE": str(count), "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
-    start_processes(_process, (environment, function, arguments), nprocs=count, start_method="fork")
+    method = "spawn" if torch.accelerator.is_available() else "fork"
+    start_processes(_process, (environment, function, arguments), nprocs=count, start_method=method)
 
 
 def _process(rank: int, environment: dict[str, str], function: Callable[..., None], arguments: tuple[Any, ...]) -> None:

@@ -36,7 +36,7 @@ HELP = {
     "warmup_steps": "of the warmup schedule",
     "label_smoothing": "share of probability spread over all words; the paper has 0.1",
     "clip_norm": "gradients are scaled down to this norm",
-    "weight_decay": "share, times the learning rate, that every weight loses at a step",
+    "weight_decay": "share, times the learning rate, that every matrix loses at a step",
     "seed": "the same seed gives the same model",
     "precision": "bfloat16 is for GPUs that are faster at it",
 }

@@ -23,9 +23,9 @@ class TrainingConfig:
             `learning_rate` and falls to 0 along a cosine.
         label_smoothing: share of the target's probability that is spread over the vocabulary (§5.4).
         clip_norm: the maximum norm of the gradients.
-        weight_decay: share, times the learning rate, that every weight loses at a step (Loshchilov & Hutter 2019, arXiv
-            1711.05101). The paper has none; without it, the longer the classroom was trained, the larger its
-            attention scores grew.
+        weight_decay: share, times the learning rate, that every matrix loses at a step (Loshchilov & Hutter 2019, arXiv
+            1711.05101); biases and norms lose nothing. The paper has none; without it, the longer the classroom was
+            trained, the larger its attention scores grew.
         seed: of weights, batches and dropout; the same seed gives the same model on the same machine.
         precision: "bfloat16" runs most products inside the network in 16 bits, for GPUs that are faster at it;
             weights, gradients, Adam and the loss stay float32.

@@ -25,8 +25,7 @@ class Processes:
 
     def synchronized(self, model: nn.Module) -> nn.Module:
         """The model to call instead: its backward pass leaves the mean of all gradients on every process."""
-        # The only buffer is the table of positions, which never changes.
-        return model if self.count == 1 else DistributedDataParallel(model, forward_sync_buffers=False)
+        return model if self.count == 1 else DistributedDataParallel(model)
 
     def total(self, values: Tensor) -> Tensor:
         """The sum over all processes."""

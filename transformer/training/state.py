@@ -86,10 +86,12 @@ class TrainingState:
             with torch.no_grad():
                 for name, parameter in self.model.named_parameters():
                     parameter.copy_(stored.get_tensor(f"weights/{name}"))
-            # Adam numbers its parameters; the file names them.
+            names = {parameter: name for name, parameter in self.model.named_parameters()}
+            # Adam numbers its parameters, group by group; the file names them.
+            numbered = enumerate(each for group in self.optimizer.param_groups for each in group["params"])
             memory = {
-                number: {key: stored.get_tensor(f"adam/{name}/{key}") for key in ("step", "exp_avg", "exp_avg_sq")}
-                for number, (name, _) in enumerate(self.model.named_parameters())
+                n: {key: stored.get_tensor(f"adam/{names[each]}/{key}") for key in ("step", "exp_avg", "exp_avg_sq")}
+                for n, each in numbered
             }
             generator: Tensor = stored.get_tensor(f"generator/{self.processes.rank}")
         self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": memory})
