@@ -38,9 +38,8 @@ def adam(model: Transformer, weight_decay: float = 0.0) -> torch.optim.Adam:
     """The paper's optimiser (§5.3), with a TrainingConfig's decay; `train` sets its learning rate at every step."""
     for weight in model.parameters():
         weight.data = weight.contiguous()  # the fused one is wrong for views, such as those of a decoding engine
-    matrices, vectors = [], []  # weights of layers and embeddings; biases and the scales and shifts of norms
-    for weight in model.parameters():
-        (matrices if weight.dim() > 1 else vectors).append(weight)
+    matrices = [weight for weight in model.parameters() if weight.dim() > 1]
+    vectors = [weight for weight in model.parameters() if weight.dim() < 2]  # biases, and what norms learn
     groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     return torch.optim.AdamW(groups, betas=(0.9, 0.98), eps=1e-9, fused=True)
 

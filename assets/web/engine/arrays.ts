@@ -24,7 +24,7 @@ export function eachRow(x: Float32Array, width: number, change: (row: Float32Arr
   return y;
 }
 
-export const sum = (x: Float32Array) => x.reduce((all, each) => all + each, 0);
+export const sum = (x: ArrayLike<number>) => Array.prototype.reduce.call(x, (all, each) => all + each, 0) as number;
 
 export function dot(one: Float32Array, two: Float32Array) {
   let sum = 0;

@@ -3,7 +3,7 @@
 
 import type * as Wire from "#schema";
 import type { Kind } from "../../api/types.ts";
-import { argmax, dot, logSoftmax, parts, range, softmax } from "../arrays.ts";
+import { argmax, dot, logSoftmax, parts, range, softmax, sum } from "../arrays.ts";
 import { cachedDecoder, decode } from "../decoding.ts";
 import { changesProbe, ofKinds } from "../interventions.ts";
 import type { Encoded, Network, Probe } from "../network.ts";
@@ -122,23 +122,13 @@ export function why(translator: Translator, run: Translation, request: Wire.WhyR
   };
 }
 
-const [IG_STEPS, MAX_IG_STEPS, COMPLETE] = [50, 400, 0.01];
-
-/** How many parts each interval between these logits gets, twice as many as there are: one, and the others go where the
- * slope changes most for the square of the parts that an interval has. */
-function partsWhereItBends(logits: number[]) {
-  const changes = logits.map((here, i) => Math.abs(logits[i - 1] - 2 * here + logits[i + 1]) || 0); // 0 at both ends
-  const counts = logits.slice(1).map(() => 1);
-  for (const _ of logits.slice(1))
-    counts[argmax(counts.map((count, i) => (changes[i] + changes[i + 1]) / count ** 2))] += 1;
-  return counts;
-}
+const [IG_STEPS, MAX_IG_STEPS, COMPLETE, DIVIDED] = [50, 400, 0.01, 3];
 
 /**
  * Integrated gradients (Sundararajan et al. 2017, §3 and §5): what each source token adds to the logit of a step's output
  * token, perhaps minus another's, and which share of the whole all tokens together explain. The gradient is the mean on
- * the line from embeddings of 0, at the midpoints of IG_STEPS parts, which are short where the logit's slope changes, or
- * twice as many until the share is within 1 % of 1.
+ * the line from embeddings of 0 in IG_STEPS steps, of each the mean of its ends. The steps that miss most of what the
+ * logit gains there are cut in three until the share is within 1 % of 1.
  */
 function integratedGradients({ network }: Translator, run: Translation, step: number, other: number | null) {
   const { d_model: width, target_words } = network.config;
@@ -146,7 +136,11 @@ function integratedGradients({ network }: Translator, run: Translation, step: nu
   const explained = new Float32Array(input.length * target_words);
   explained[step * target_words + run.output[step]] += 1;
   if (other !== null) explained[step * target_words + other] -= 1;
-  const pass = (share: number) => {
+  let whole: Float32Array[] = []; // the embeddings
+
+  /** The logit at a share of all embeddings, and what each token, of the source and then of the target, adds to its
+   * slope there: its embedding · gradient. */
+  const point = (share: number) => {
     const [tape, embedded] = [new Tape(), {} as Record<string, Float32Array>];
     const probe: Probe = (name, value, columns) => {
       const changed = run.probe?.(name, value, columns) ?? value;
@@ -156,30 +150,33 @@ function integratedGradients({ network }: Translator, run: Translation, step: nu
     };
     const logits = network.watchedBy(probe, tape).forward(run.source, input);
     const embeddings = [embedded["encoder.embedding"], embedded["decoder.embedding"]];
-    return { embeddings, logit: dot(logits, explained), gradients: () => tape.gradients(logits, explained) };
-  };
-  const whole = pass(1);
-  const integrate = (intervals: number) => {
-    const [attribution, ofInput] = whole.embeddings.map((each) => new Float64Array(each.length / width)); // by token
-    const logits = range(intervals + 1).map((i) => pass(i / intervals).logit);
-    partsWhereItBends(logits).forEach((count, interval) => {
-      const weight = 1 / intervals / count;
-      for (let part = 0; part < count; part++) {
-        const { embeddings, gradients } = pass(interval / intervals + (part + 0.5) * weight);
-        const found = gradients();
-        [attribution, ofInput].forEach((added, side) => {
-          const [gradient, embedding] = [there(found.get(embeddings[side])), whole.embeddings[side]];
-          for (let at = 0; at < gradient.length; at++)
-            added[Math.floor(at / width)] += gradient[at] * embedding[at] * weight;
-        });
-      }
+    if (share === 1) whole = embeddings;
+    const gradients = tape.gradients(logits, explained);
+    const slopes = embeddings.flatMap((embedding, side) => {
+      const products = there(gradients.get(embedding)).map((each, i) => each * whole[side][i]);
+      return parts(products, products.length / width).map(sum);
     });
-    const total = [...attribution, ...ofInput].reduce((sum, each) => sum + each);
-    const difference = whole.logit - logits[0];
-    return { attribution, complete: difference ? total / difference : 1 };
+    return { share, logit: dot(logits, explained), slopes };
   };
-  for (let steps = IG_STEPS; ; steps *= 2) {
-    const found = integrate(steps / 2);
-    if (steps >= MAX_IG_STEPS || Math.abs(found.complete - 1) <= COMPLETE) return found;
+
+  const end = point(1);
+  let line = [...range(IG_STEPS).map((i) => point(i / IG_STEPS)), end];
+  const difference = end.logit - line[0].logit;
+  for (;;) {
+    const steps = line.slice(1).map((end, i) => {
+      const start = line[i];
+      const added = end.slopes.map((slope, token) => ((start.slopes[token] + slope) / 2) * (end.share - start.share));
+      return { start, end, added, missing: end.logit - start.logit - sum(added) };
+    });
+    const missing = sum(steps.map((step) => step.missing));
+    if (Math.abs(missing) <= COMPLETE * Math.abs(difference) || steps.length >= MAX_IG_STEPS) {
+      const attribution = run.source.map((_, token) => sum(steps.map(({ added }) => added[token])));
+      return { attribution, complete: difference ? 1 - missing / difference : 1 };
+    }
+    const worst = steps.sort((a, b) => Math.abs(b.missing) - Math.abs(a.missing)).slice(0, DIVIDED);
+    const between = worst.flatMap(({ start, end }) =>
+      [1 / 3, 2 / 3].map((part) => point(start.share + (end.share - start.share) * part)),
+    );
+    line = [...line, ...between].sort((a, b) => a.share - b.share);
   }
 }
