@@ -39,7 +39,7 @@ def test_a_word_is_explained_when_somebody_asks(shared: Visit) -> None:
     second = run.steps[6].candidates[1].token
     shared.press(t("why.against", token="beer", other=second))
     expect(said).to_contain_text(second)
-    shared.step_slider.fill("9")  # it needs no word of the source
+    shared.step_slider.fill("3")  # it needs no single word of the source
     expect(said).to_contain_text(matching("why.stays_lead"))
     assert shared.asked.count("why") == 3
     page.locator(".why-word summary").click()

@@ -12,7 +12,7 @@ from transformer.web.sessions.models import translator
 
 from .endpoints import BEER, FLAGSHIP, Answer, as_sent, asked, called
 
-MISTAKEN = "Ist das lange Hemd wirklich alt"  # the model leaves “long shirt” out
+MISTAKEN = "Wo ist der junge Junge"  # the model leaves “young” out
 ASKED = [("toy", BEER), ("classroom", FLAGSHIP), ("classroom", MISTAKEN)]
 
 
