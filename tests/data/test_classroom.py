@@ -17,6 +17,7 @@ from transformer.data.classroom.corpus import (
     UNSEEN_COMBINATIONS,
     UNSEEN_PAIRS,
     classroom_corpus,
+    example_pairs,
     find,
     main,
     sample,
@@ -135,6 +136,8 @@ def test_a_small_corpus_has_fewer_words_of_the_same_grammar_among_them_those_of_
     assert watched <= {*small.src_vocab.words}
     assert len(small.src_vocab) < 0.85 * len(classroom.checkpoint.src_vocab)  # all pairs would take 20 s to draw
     assert len(small.pairs) == 4000
+    examples = example_pairs()
+    assert small.pairs[: len(examples)] == examples  # else: python -m transformer.data.classroom --example-pairs
     for source, target in small.pairs[:50]:
         found = find(source)
         assert found is not None, source

@@ -1,6 +1,7 @@
 """The classroom: thousands of generated German sentences with gold alignments, and three sets held out from training.
 
-`python -m transformer.data.classroom` prints 200 sentences with their alignments, for proofreading.
+`python -m transformer.data.classroom` prints 200 sentences with their alignments, for proofreading, and with
+`--example-pairs` the table of EXAMPLE_PAIRS.
 """
 
 import argparse
@@ -30,6 +31,7 @@ MAX_REPEATS = 5  # of a training sentence: short ones are drawn again and again,
 MAX_PHRASES = 40  # of a phrase without a choice ("Guten Morgen"), which is not learned from five
 FIXED_PHRASES = {lower(each.german) for each in IDIOMS if not each.slots}
 EXAMPLES = tuple(Example(**row) for row in read_table(lexicon.TABLES / "examples.tsv"))
+EXAMPLE_PAIRS = lexicon.TABLES / "example_pairs.tsv"  # what `example_pairs` finds, which takes seconds
 ABOUT_HELD_OUT = f"""\
 - *{HELD_OUT_SENTENCES}*: training has none of them, but many that are close.
 - *{UNSEEN_COMBINATIONS}*: a noun, its adjective and its verb (*kaltes Bier trinken*) that never stand in one training
@@ -145,14 +147,14 @@ _drawn, _core = _Drawn(Chooser), _Drawn(CoreChooser)
 
 def _load(drawn: _Drawn, size: int) -> tuple[tuple[Pair, ...], Vocabulary, Vocabulary]:
     drawn.until(lambda: len(drawn.training) >= size)
-    pairs = (*(_pairs_of_examples() if drawn is _core else ()), *drawn.training)[:size]
+    examples = [(row["source"], row["target"]) for row in read_table(EXAMPLE_PAIRS)] if drawn is _core else []
+    pairs = (*examples, *drawn.training)[:size]
     german = sorted({word for source, _ in pairs for word in source.split()})
     english = sorted({word for _, target in pairs for word in target.split()})
     return pairs, Vocabulary((PAD, *german), folds=True), Vocabulary((PAD, START, END, *english), folds=True)
 
 
-@cache
-def _pairs_of_examples() -> tuple[Pair, ...]:
+def example_pairs() -> tuple[Pair, ...]:
     """Training pairs with every word of the examples: the examples themselves, and others for those that are held out.
 
     A visitor watches an example while a small model learns.
@@ -204,7 +206,11 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m transformer.data.classroom", description=main.__doc__)
     parser.add_argument("--count", type=int, default=200, help="how many sentences")
     parser.add_argument("--seed", type=int, default=0, help="the same seed prints the same sentences")
+    parser.add_argument("--example-pairs", action="store_true", help="print the table of them instead")
     args = parser.parse_args(arguments)
+    if args.example_pairs:
+        print("source\ttarget", *map("\t".join, example_pairs()), sep="\n")
+        return
     for sentence in itertools.islice(_generated(args.seed), args.count):
         german, gold = sentence.source.split(), sentence.gold
         links = (
