@@ -28,18 +28,12 @@ document.body.classList.toggle("dark", (asked ?? chosen ?? preferred) === "dark"
 FAIL = """
 const fail = (sentence) => (error) => {
     const place = document.querySelector(".html-container");
-    place.style.visibility = "visible";
+    Object.assign(place.style, { visibility: "visible", whiteSpace: "pre-line" });
     place.textContent = sentence;
     throw error;
 };
 """
 
-LOST = """
-const lost = fail(
-    "This page did not get all its files. Reload it. A copy on a disk needs a server: " +
-    "run “python -m http.server” in its folder and open http://localhost:8000.",
-);
-"""
 START = """
 import {{ start }} from "./{app}";
 start(document.querySelector(".html-container > .view")).catch(lost);
@@ -56,8 +50,7 @@ UNPACK = """
     unpacked.content = all.subarray(end + 1);
     for (const kind of ["style", "script"])
         document.head.append(Object.assign(document.createElement(kind), { textContent: unpacked[kind] }));
-})().catch(fail("This file needs a browser of 2023 or newer."));
-"""
+})()"""
 
 
 def file_document(opening: Any, script: str, title: str, content: bytes, **more: Any) -> str:
@@ -73,7 +66,9 @@ def file_document(opening: Any, script: str, title: str, content: bytes, **more:
     packed = base64.b64encode(gzip.compress(line + b"\n" + content, mtime=0)).decode()
     policy = f'<meta http-equiv="Content-Security-Policy" content="{NO_REQUESTS}">'
     parts = (_data("opening", opening), f'<script type="text/plain" id="packed">{packed}</script>')
-    return _document(f"{title} · {NAME}", policy, *parts, f"<script>{FAIL}{UNPACK}</script>")
+    return _document(
+        f"{title} · {NAME}", policy, *parts, f"<script>{FAIL}{UNPACK}.catch({_fail('shell.old')});</script>"
+    )
 
 
 def site_document(opening: Any, script: str, style: str, icon: str) -> str:
@@ -81,7 +76,14 @@ def site_document(opening: Any, script: str, style: str, icon: str) -> str:
     links = (("stylesheet", style), ("icon", icon), ("modulepreload", script))
     linked = "\n".join(f'<link rel="{name}" href="{address}">' for name, address in links)
     module = f'<script type="module" onerror="lost(event)">{START.format(app=script)}</script>'
-    return _document(NAME, linked, _data("opening", opening), f"<script>{FAIL}{LOST}</script>", module)
+    lost = f"const lost = {_fail('shell.lost')};"
+    return _document(NAME, linked, _data("opening", opening), f"<script>{FAIL}{lost}</script>", module)
+
+
+def _fail(key: str) -> str:
+    """A call of `fail` with a sentence in every language: what knows the visitor's has not come."""
+    catalogues = sorted((shipped("assets") / "locales").glob("*.json"))
+    return f"fail({json.dumps(chr(10).join(json.loads(each.read_text('utf-8'))[key] for each in catalogues))})"
 
 
 def _data(name: str, value: Any) -> str:
