@@ -83,7 +83,13 @@ class SublayerValues:
 
 
 def ids(translator: Translator, run: Translation) -> tuple[Tensor, Tensor]:
-    """The ids that the encoder and the decoder of a run read, (1, S) and (1, T)."""
+    """The ids that the encoder and the decoder of a run read, (1, S) and (1, T).
+
+    Raises:
+        ValueError: the run was made with a probe, which the pass that is to follow would lack.
+    """
+    if run.probed:
+        raise ValueError("This run was made with a probe, so that no other pass has its numbers.")
     checkpoint = translator.checkpoint
     source = [checkpoint.src_vocab.ids[token] for token in run.source]
     read = [checkpoint.tgt_vocab.ids[token] for token in run.decoder_input]

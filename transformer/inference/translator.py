@@ -188,6 +188,7 @@ class Translation:
         interventions: the changes made to this run.
         in_pieces: whether the tokens are pieces of words.
         drawn: the steps whose tokens were drawn, neither the model's choice nor forced.
+        probed: whether it was made with a caller's probe, without which no other pass has the same numbers.
         value_weighted: what each key adds to each query, where `Translator.translate` was asked for it.
         translator: that made it.
     """
@@ -207,6 +208,7 @@ class Translation:
     typed: tuple[str, ...] = ()
     in_pieces: bool = False
     drawn: tuple[int, ...] = ()
+    probed: bool = False
     value_weighted: ValueWeighted | None = None
     translator: "Translator | None" = None
 
@@ -309,7 +311,7 @@ class Translation:
                 them behind `#`, and from 1.
 
         Raises:
-            ValueError: there is no such parameter; or the run was made by no Translator.
+            ValueError: there is no such parameter or place; or the run was made by no Translator, or with a probe.
         """
         from ..web.api.frozen import file_of  # the one import that points up: the file is the page
 
@@ -320,7 +322,7 @@ class Translation:
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """In a notebook: the page of this run."""
         shown = {"text/plain": repr(self)}
-        if self.translator and in_notebook():
+        if self.translator and not self.probed and in_notebook():
             from ..web.api.frozen import frame_of
 
             shown["text/html"] = frame_of(self, self.translator)
@@ -472,7 +474,7 @@ class Translator:
         ids, distributions = [step.token for step in steps], [step.distribution for step in steps]
         made = self._translation(sentence, source, ids, distributions, values, norms, interventions=interventions)
         free = (t for t in range(len(ids)) if t >= len(forced_ids) or forced_ids[t] is None)
-        return replace(made, drawn=tuple(free)) if sampling else made
+        return replace(made, drawn=tuple(free) if sampling else (), probed=probe is not None)
 
     def show(self, sentence: str, **place: str | int | bool) -> "RunWidget":
         """Translate in a notebook and show the page, which asks this process for what it lacks: other sentences, forced

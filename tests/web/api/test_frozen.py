@@ -63,6 +63,10 @@ class File:
         return self.whole(found[0])
 
 
+def floats(array: Any) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(array["data"]), "<f4")
+
+
 def saved(run: Translation, folder: Path, **how: Any) -> File:
     run.to_html(folder / "run.html", **how)
     return File((folder / "run.html").read_text("utf-8"))
@@ -109,17 +113,22 @@ def test_a_file_is_small_and_the_same_every_time(toy: Translator, tmp_path: Path
 def test_of_a_long_run_the_opened_sublayer_comes_first(
     classroom: Translator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frozen, "MAX_ARRAYS", 150_000)
+    monkeypatch.setattr(frozen, "MAX_ARRAYS", 110_000)
     monkeypatch.setattr(frozen, "SMALL", 0)
     run = classroom.translate(FLAGSHIP)
     file = saved(run, tmp_path, place={"tab": "inside", "kind": "encoder", "layer": 1, "step": 3})
     places = [(each["kind"], each["layer"]) for each in file.asked("inside")]
     assert places[0] == ("encoder", 1)
     assert len(places) < 6
+    asked = {"checkpoint": "classroom", "sentence": FLAGSHIP, "changes": [], "kind": "encoder", "layer": 1}
+    kept, whole = (answer["arrays"] for answer in (file.answer("inside", **asked), ask(sublayers.inside, asked)))
+    for name in ("q", "scores", "sum"):  # 16 significant bits
+        np.testing.assert_allclose(floats(kept[name]), floats(whole[name]), rtol=2**-16, atol=1e-5)
     assert [each["step"] for each in file.asked("why")] == [3]
     assert file.opening["place"] == "tab=inside&kind=encoder&layer=2&step=4"
-    with pytest.raises(ValueError, match="room"):
-        run.to_html(tmp_path / "run.html", place={"room": "x"})
+    for name, value in (("room", "x"), ("tab", "train"), ("layer", -1), ("head", True), ("mean", 1), ("language", "fr")):
+        with pytest.raises(ValueError, match=name):
+            run.to_html(tmp_path / "run.html", place={name: value})
 
 
 def test_a_run_is_saved_as_it_was_made(toy: Translator, tmp_path: Path) -> None:
@@ -130,6 +139,8 @@ def test_a_run_is_saved_as_it_was_made(toy: Translator, tmp_path: Path) -> None:
     assert (opening["shown"]["run"]["text"], opening["drawn"]) == (run.text, [])
     other = Translator.load("classroom").named("toy").translate(FLAGSHIP)
     assert saved(other, tmp_path).opening["shown"]["run"]["text"] == other.text
+    with pytest.raises(ValueError, match="a probe"):
+        toy.translate(BEER, probe=lambda name, value: value).to_html(tmp_path / "run.html")
     with pytest.raises(ValueError, match="no Translator"):
         replace(run, translator=None).to_html(tmp_path / "run.html")
 

@@ -26,6 +26,7 @@ from ...inference.interventions import ForceWord, Interventions
 from ...inference.translator import Translation, Translator
 from ...messages import CATALOGUE
 from ...network.cost import count_parameters
+from ...network.int8 import is_int8
 from .. import schema
 from ..sessions.models import Model, described, is_lent, lent, translator
 from ..shell import file_document
@@ -63,7 +64,8 @@ class _Bundle:
         self.arrays: list[tuple[int, int]] = []  # bytes of each, and of each of its numbers
         self.content = bytearray()
         self.compressed = 0
-        self.config = translator(checkpoint).checkpoint.model.config
+        self.model = translator(checkpoint).checkpoint.model
+        self.is_large = count_parameters(self.model.config) > SMALL
         self._checkpoint, self._name = checkpoint, name
         self._known: dict[bytes, int] = {}
         self._own: dict[int, np.ndarray] = {}  # of the answer that is kept now
@@ -106,7 +108,7 @@ class _Bundle:
             if size == 4 and (added := self._terms(np.frombuffer(array, "<f4"))):
                 return added
             self._known[array] = len(self.arrays)
-            kept = byte_planes(array, size)
+            kept = byte_planes(_rounded(array) if self.is_large and size == 4 else array, size)
             self.arrays.append((len(kept), size))
             self.content += kept
             self.compressed += len(zlib.compress(kept))
@@ -122,6 +124,11 @@ class _Bundle:
             if first[0] + second[0] == total[0] and np.array_equal(first + second, total):
                 return one, other
         return None
+
+
+def _rounded(array: bytes) -> bytes:
+    """Numbers of 16 significant bits, some five digits: a quarter less to keep of a long run of a large model."""
+    return ((np.frombuffer(array, "<u4") + 0x80) & 0xFFFFFF00).astype("<u4").tobytes()
 
 
 def interactive_page(
@@ -167,9 +174,20 @@ def file_of(run: Translation, model: Translator, ablations: bool, place: Mapping
         raise ValueError(f"{', '.join(sorted(unknown))}: a place has {', '.join(PARAMETERS)}")
 
     def written(name: str, value: Any) -> str:
-        is_number = known[name]["kind"] == "position"
-        return str(value + 1) if is_number else {True: "yes", False: "no"}.get(value, str(value))
+        about = known[name]
+        if about["kind"] == "position":
+            if type(value) is not int or value < 0:
+                raise ValueError(f"{name}: {value!r} is not a number from 0")
+            return str(value + 1)
+        if about["kind"] == "switch" and type(value) is not bool:
+            raise ValueError(f"{name}: {value!r} is not True or False")
+        choices = about.get("choices") or [each.stem for each in CATALOGUE.parent.glob("*.json")]  # of a language
+        if about["kind"] != "switch" and value not in choices:
+            raise ValueError(f"{name}: {value!r} is none of {', '.join(choices)}")
+        return {True: "yes", False: "no"}.get(value, value)
 
+    if run.probed:
+        raise ValueError("This run was made with a probe: a page would show the numbers of the network without it.")
     run = replace(run, interventions=Interventions((*run.interventions.changes, *_forced(run))))
     with lent(model) as checkpoint:
         runs.keep(checkpoint, run)
@@ -237,17 +255,17 @@ def _answer(bundle: _Bundle, run: Translation, shown: Any, place: Mapping[str, s
     add(positions.positional_encoding, length=LENGTH, d_model=facts["d_model"], sinusoid=facts["sinusoid"])
     for stack in ("encoder", "decoder"):
         add(positions.input_sum, **asked, stack=stack)
-    for step, other, words in _explained(bundle, run, shown, place):
+    for step, other, words in () if is_int8(bundle.model) else _explained(bundle, run, shown, place):
         add(why.why, **asked, step=step, other=other, words=words)
     if ablations and not run.interventions.changes:  # of others, heads are not ablated
         add(heads.heads, sentence=run.sentence)
     layers = {kind: shown["attention"][kind]["layers"] for kind in KINDS}
     every = [(kind, layer) for kind in ("cross", "decoder", "encoder") for layer in reversed(range(layers[kind]))]
     layer = _number(place, "layer") if "layer" in place else _sharpest(run)
-    opened = (place.get("kind", "cross"), layer)
+    opened, full = (place.get("kind", "cross"), layer), set()
     for kind, layer in sorted(every, key=lambda each: each != opened):
-        if not add(sublayers.inside, **asked, kind=kind, layer=layer):
-            return
+        if kind not in full and not add(sublayers.inside, **asked, kind=kind, layer=layer):
+            full.add(kind)
 
 
 def _sharpest(run: Translation) -> int:
@@ -260,7 +278,7 @@ def _explained(
 ) -> Iterator[tuple[int, str | None, bool]]:
     """Steps, what each leads over, and whether by words. Of a large model only what is opened, since each takes a
     second and more."""
-    if count_parameters(bundle.config) > SMALL:
+    if bundle.is_large:
         by_words = run.in_pieces and place.get("words") == "yes"
         step = _number(place, "step")
         if by_words:

@@ -12,6 +12,7 @@ import { formatMessage, formatPercent, joinSentences, nodes, t } from "../../sta
 import { askOnce, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, selectQuery, state, update } from "../../state/state.ts";
 import { chip, h, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
+import { fixed } from "../../ui/numbers.ts";
 import { button, changeDetector, drawInSight, headPicker, hint, isOpen, kindPicker, link } from "../../ui/parts.ts";
 import { stageList } from "./stages.ts";
 
@@ -171,7 +172,7 @@ function describeHead({ run: { model }, data, kind, layer, head, query }: Sublay
     head: head + 1,
     kind: t(`inside.kind.${kind}`),
     key: word(data.keys[key], data.to),
-    score: scores[key].toFixed(2),
+    score: fixed(scores[key], 2),
     share: formatPercent(weights[key]),
     firing: hidden.filter((value) => value > 0).length,
     of: hidden.length,

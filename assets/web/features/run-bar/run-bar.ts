@@ -23,6 +23,7 @@ import { stepControls } from "./steps.ts";
 type Parts = ReturnType<typeof build>;
 
 const PAGE = "Attention, bitte";
+const MOST_CHANGES = 6; // until one asks for the others
 
 export function mount({ element, signal }: View) {
   const parts = build(signal);
@@ -223,9 +224,18 @@ function changeList(run: Run, baseline: Run, { original, compare }: Parts) {
   original.replaceChildren(...nodes("changed.original", { output }), " ", isSavedRun ? "" : compare);
   return [
     h("b", {}, t("changed")),
-    h("ul", { "aria-label": t("changed") }, run.changes.map(changeItem), isSavedRun ? null : h("li", {}, undoAll)),
+    h("ul", { "aria-label": t("changed") }, changeItems(run.changes), isSavedRun ? null : h("li", {}, undoAll)),
     original,
   ];
+}
+
+/** A run that was drawn has one at every step. */
+function changeItems(changes: Change[]) {
+  if (changes.length <= MOST_CHANGES) return changes.map(changeItem);
+  const more = h("li");
+  const unfold = () => more.replaceWith(...changes.slice(MOST_CHANGES).map(changeItem));
+  more.append(link(t("changed.more", { rest: changes.length - MOST_CHANGES }), unfold));
+  return [...changes.slice(0, MOST_CHANGES).map(changeItem), more];
 }
 
 function changeItem(change: Change) {

@@ -12,7 +12,7 @@ import { tokenRun } from "../../state/words.ts";
 import { h, replaceKeepingFocus, scrollBox, segmented, setChildren, word } from "../../ui/dom.ts";
 import { changeDetector, hint, isOpen, link, onSight } from "../../ui/parts.ts";
 
-type Asked = { answer: Why; token: string; other: string | null };
+type Asked = { step: number; answer: Why; token: string; other: string | null };
 
 export function whyPanel(signal: AbortSignal) {
   const choice = h("div", { class: "controls" });
@@ -37,7 +37,7 @@ export function whyPanel(signal: AbortSignal) {
     const answer = await askAboutRun("why", { step, other, words }, run).catch(reasonOf);
     if (signal.aborted || mine !== asked) return;
     content.ariaBusy = null;
-    if (!("key" in answer)) return draw({ answer, token, other });
+    if (!("key" in answer)) return draw({ step, answer, token, other });
     isNew.forget();
     setChildren(say, answer === NO_ANSWER ? t("why.failed") : formatMessage(answer));
     for (const each of [figure, about]) each.replaceChildren();
@@ -56,7 +56,8 @@ export function whyPanel(signal: AbortSignal) {
     replaceKeepingFocus(choice, [picker.element]);
   }
 
-  function draw({ answer, token, other }: Asked) {
+  function draw(now: Asked) {
+    const { answer, token, other } = now;
     const words = answer.keys.map((key) => state.run.source[key]);
     const shares = sharesOf(answer, other !== null);
     const named = Object.values(pointedTo(shares)).filter((each) => each !== null);
@@ -64,10 +65,10 @@ export function whyPanel(signal: AbortSignal) {
     const { shown, rest } = orderKeys(strength, { isOpen: isUnfolded, named });
     const unfold = () => {
       isUnfolded = true;
-      draw({ answer, token, other });
+      draw(now);
     };
     const more = rest.length ? link(t("inside.show_more", { count: rest.length }), unfold) : null;
-    setChildren(say, joinSentences(...describe(shares, words, { answer, token, other })));
+    setChildren(say, joinSentences(...describe(shares, words, now)));
     setChildren(figure, whyTable(words, shares, shown));
     setChildren(about, more, explained(answer, token, other));
   }
@@ -94,7 +95,7 @@ function explained({ complete }: Why, token: string, other: string | null) {
 }
 
 /** Whether the three point to one word, and what the output loses without it. */
-function describe(shares: Shares, words: string[], { answer, token, other }: Asked) {
+function describe(shares: Shares, words: string[], { step, answer, token, other }: Asked) {
   const { attribution, attention, removal } = pointedTo(shares);
   const name = (i: number | null) => word(words[i ?? 0] ?? "", "source");
   const odds = (score: number) => formatNumber(Number(Math.exp(score).toPrecision(2)));
@@ -124,7 +125,8 @@ function describe(shares: Shares, words: string[], { answer, token, other }: Ask
             : "none";
   const of = other === null ? "" : "_lead";
   if (removal !== null) return [nodes(`why.odd.${kind}`, places), nodes(`why.falls${of}`, places)];
-  const stays = nodes(`why.stays${of}`, places);
+  const isForced = other === null && tokenRun(state.run)?.steps[step].candidates[0].token !== token;
+  const stays = nodes(`why.stays${isForced ? "_forced" : of}`, places);
   return attribution !== null && attention !== null
     ? [stays, nodes(agree[0] ? "why.still_same" : "why.still", places)]
     : [stays];

@@ -95,7 +95,7 @@ async function agreement(view: LessonView) {
     const { attribution, attention, removal } = pointedTo(shares);
     const pointed = { attribution: key(attribution), attention: key(attention), removal: key(removal) };
     const wanted = hasGold ? (goldOf(view, step) ?? []) : pointed.removal === null ? [] : [pointed.removal];
-    if (wanted.length) judged.push({ step, wanted: [...wanted], pointed });
+    if (wanted.length && keys.length > 1) judged.push({ step, wanted: [...wanted], pointed });
   }
   const isRight = (measure: Measure) =>
     judged.filter(({ wanted, pointed }) => wanted.some((each) => each === pointed[measure])).length;
