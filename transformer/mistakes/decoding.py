@@ -306,7 +306,7 @@ def softmax_dim(translator: Translator, sentence: str) -> Symptom:
     right = run.attention.cross
     weights = _cross_weights(translator.checkpoint.model, src, tgt, over_queries)
     wrong = [replace(m, weights=w, allowed=np.ones_like(m.allowed)) for m, w in zip(right, weights, strict=True)]
-    layer, head = _most(np.abs(weights.sum(axis=-1) - 1).max(axis=-1))
+    layer, head = _most(np.abs(weights.sum(axis=-1) - 1).mean(axis=-1))
 
     def side(maps: Sequence[AttentionMap], text: str) -> Side:
         columns = max(float(np.abs(m.weights.sum(axis=-2) - 1).max()) for m in maps)

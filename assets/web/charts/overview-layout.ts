@@ -27,7 +27,7 @@ export type Sizes = {
 
 export const MAX_LAYERS = 6; // of a stack; of more, those in the middle are folded
 const KEPT = 2; // layers on each side of a fold
-const MAX_WHOLE = 2; // layers of a stack that fit the room: of more, one is open
+const MAX_WHOLE = 1; // layers of a stack that fit the room with maps that a class can read: of more, one is open
 export const SHOWN_CANDIDATES = 5;
 const WIDE = 720; // px from which the stacks stand side by side
 const MIN_SIDE = 24; // px of a map that a finger hits

@@ -123,7 +123,7 @@ export function parseAddress(search: string): { run: RunRequest | null; place: P
 /** An address that names no tab opens the first; with other parameters Translate, as links from before do. */
 export function openingTab(search: string): Place {
   const asked = new URLSearchParams(search);
-  const isOurs = PARAMETERS.some(([name]) => asked.has(name));
+  const isOurs = PARAMETERS.some(([name]) => name !== "language" && name !== "present" && asked.has(name));
   return isOurs ? { tab: "translate" } : {};
 }
 

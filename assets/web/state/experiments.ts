@@ -5,7 +5,7 @@ import { models } from "../api/models.ts";
 import type { State } from "../api/types.ts";
 import { state, update } from "./state.ts";
 
-type WantedRun = { checkpoint: string; sentence: string; changes?: object[] };
+export type WantedRun = { checkpoint: string; sentence: string; changes?: object[] };
 
 const RICHEST = "classroom"; // the model of which every kind is found
 

@@ -79,9 +79,11 @@ export function experimentLink(name: string) {
   const experiment = findExperiment(name);
   const { checkpoint, sentence } = baselineRun();
   if (!experiment) return "";
-  const isForced = "word" in (experiment.settings ?? {}); // this sentence has other words to force
+  const { step, word: forced } = (experiment.settings ?? {}) as { step?: number; word?: string };
+  const isForced = forced !== undefined; // this sentence has other words to force
   if (experiment.sentence === sentence && experiment.checkpoint === checkpoint && !isForced) return "";
   const changes = experiment.changes as unknown as Change[];
+  if (isForced) changes.push({ do: "force_word", step, word: forced } as Change);
   const what = changes.flatMap((change) => [...describeChange(change), " · "]);
   const open = link([...what, word(experiment.sentence, "source")], () => openExperiment(experiment, {}));
   return nodes("whatif.shows", { sentence: open });

@@ -107,12 +107,14 @@ export const word = (token: string, side: Side) =>
 export const chip = <Tag extends HtmlTag>(tag: Tag, token: string, side: Side, attributes: Attributes = {}) =>
   h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);
 
-/** A line scrolls until one of its parts is in its middle. It may be drawn smaller than it is, for a class. */
+/** A line scrolls until one of its parts is in its middle, or to its start where that has the part in sight. It may be
+ * drawn smaller than it is, for a class. */
 export function scrollToMiddle(line: HTMLElement, part?: Element) {
   if (!part) return; // something else is drawn since this was asked for
   const [at, frame] = [part.getBoundingClientRect(), line.getBoundingClientRect()];
-  const away = at.left + at.width / 2 - frame.left - frame.width / 2;
-  line.scrollLeft += away * (line.offsetWidth / frame.width || 1);
+  const scale = line.offsetWidth / frame.width || 1;
+  const isAtStart = line.scrollLeft + (at.right - frame.left) * scale <= line.clientWidth;
+  line.scrollLeft += isAtStart ? -line.scrollLeft : (at.left + at.width / 2 - frame.left - frame.width / 2) * scale;
 }
 
 /** Choices for `segmented`: counted from 0, shown from 1. */

@@ -126,9 +126,10 @@ def test_of_a_long_run_the_opened_sublayer_comes_first(
         np.testing.assert_allclose(floats(kept[name]), floats(whole[name]), rtol=2**-16, atol=1e-5)
     assert [each["step"] for each in file.asked("why")] == [3]
     assert file.opening["place"] == "tab=inside&kind=encoder&layer=2&step=4"
-    for name, value in (("room", "x"), ("tab", "train"), ("layer", -1), ("head", True), ("mean", 1), ("language", "fr")):
-        with pytest.raises(ValueError, match=name):
-            run.to_html(tmp_path / "run.html", place={name: value})
+    wrong: list[Any] = [{"room": "x"}, {"tab": "train"}, {"layer": -1}, {"head": True}, {"mean": 1}, {"language": "fr"}]
+    for place in wrong:
+        with pytest.raises(ValueError, match=next(iter(place))):
+            run.to_html(tmp_path / "run.html", place=place)
 
 
 def test_a_run_is_saved_as_it_was_made(toy: Translator, tmp_path: Path) -> None:

@@ -117,7 +117,9 @@ function describe(found: ({ reading: Reading } & HeadScores)[]) {
   if (!found[0].count) return nodes("lesson.align.nothing");
   const best = found.map((scores) => ({ ...scores, best: bestHead(scores) }));
   const said = best.map(({ reading, count, best: { layer, head, right } }) =>
-    count ? t(`lesson.align.best_${reading}`, { layer: layer + 1, head: head + 1, right, count }) : "",
+    count
+      ? t(`lesson.align.${right ? "best" : "none"}_${reading}`, { layer: layer + 1, head: head + 1, right, count })
+      : "",
   );
   const [predicted, read] = best.map(({ count, best: { right } }) => (count ? right / count : 0));
   const verdict = predicted === read ? "even" : predicted > read ? "predicted" : "read";

@@ -100,7 +100,9 @@ async function draw(parts: Parts, element: HTMLElement) {
     arithmetic.hidden = false;
     setChildren(arithmetic, h("h4", {}, cell), body);
   };
-  const content = await fetchContent(name, lessonView(drawn.signal, showArithmetic)).catch(() => null);
+  const content = await fetchContent(name, lessonView(drawn.signal, showArithmetic, STOPS[name].layer)).catch(
+    () => null,
+  );
   if (drawn.signal.aborted) return; // another stop is wanted by now
   title.textContent = heading;
   arithmetic.hidden = true;

@@ -30,6 +30,7 @@ export type Stop = {
   wide?: boolean;
   colours?: "strips" | Kind;
   captioned?: boolean;
+  layer?: number; // of the encoder, where the words of a sentence differ; else the visitor's
   variants?: (view: LessonView) => (string | false)[];
   evidence?: (view: LessonView) => Promise<Child>;
   ask: (view: LessonView) => Quiz | Promise<Quiz>;
@@ -52,7 +53,11 @@ type Quiz = { choices: Choice[]; right: number; places: Places };
 export type LessonView = ReturnType<typeof lessonView>;
 
 /** @param signal ends what the stop has drawn @param showArithmetic shows the arithmetic of a cell */
-export function lessonView(signal: AbortSignal, showArithmetic: (title: string, body: Child[]) => void) {
+export function lessonView(
+  signal: AbortSignal,
+  showArithmetic: (title: string, body: Child[]) => void,
+  at = state.layer,
+) {
   const run = baselineRun();
   const { encoder, cross } = run.attention;
   const lastWord = run.source.findLastIndex((token) => token !== "P" && token !== "E");
@@ -60,7 +65,7 @@ export function lessonView(signal: AbortSignal, showArithmetic: (title: string, 
   const place = {
     step: Math.min(state.step, run.steps.length - 1), // a modified run may have more
     query,
-    layer: Math.min(state.layer, encoder.layers - 1),
+    layer: Math.min(at, encoder.layers - 1),
     head: state.head,
     decoderLayer: Math.min(state.layer, cross.layers - 1),
   };

@@ -16,7 +16,7 @@ import {
   zoomToRead,
 } from "../../charts/attention-map.ts";
 import { changes, editMask, findChange, isAblated, requestChanges } from "../../state/changes.ts";
-import { openRun } from "../../state/experiments.ts";
+import { openRun, type WantedRun } from "../../state/experiments.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askOnce } from "../../state/server-cache.ts";
 import { argmax, baselineRun, KINDS, likelihood, SIDES, state, subscribe, update } from "../../state/state.ts";
@@ -67,6 +67,8 @@ const session = {
   isFollowing: !new URLSearchParams(location.search).has("kind"), // the next modified run opens on its largest change
   isUnfolded: false, // the rows of unchanged words
   map: "modified" as (typeof MAPS)[number],
+  left: null as WantedRun | null, // for the sentence that a chip has brought along
+  brought: "",
 };
 
 export function mount(view: View) {
@@ -323,6 +325,12 @@ async function drawStarters(parts: Parts) {
   if (!parts.tried || !parts.hasNewStarters(parts.tried, changes())) return; // or they are not known yet
   const chips = Object.entries(parts.tried).map(([name, each]) => starterChip(name, each));
   const about = hint(t(isSearched ? "whatif.try.about" : "whatif.try.maybe"));
+  const { left, brought } = session;
+  if (left?.checkpoint === checkpoint && brought === sentence)
+    about.append(
+      " ",
+      link(t("note.back_to", { name: left.sentence }), () => openRun(left, {})),
+    );
   replaceKeepingFocus(parts.starters, [h("h2", {}, t("whatif.try")), h("div", { class: "starters" }, chips), about]);
 }
 
@@ -330,12 +338,17 @@ async function drawStarters(parts: Parts) {
 function starterChip(name: string, { sentence, changes: wanted }: Starters[string]) {
   const { checkpoint, sentence: shown } = baselineRun();
   const isHere = sentence === shown;
+  const open = () => {
+    if (shown !== session.brought) session.left = { checkpoint, sentence: shown, changes: [] };
+    session.brought = sentence;
+    openRun({ checkpoint, sentence, changes: wanted }, {});
+  };
   const isPressed = isHere && wanted.every((each) => findChange(each));
   const { layer = 0, head = 0, word: forced = "", temperature = 0 } = wanted[0] as any;
   const places = { layer: layer + 1, head: head + 1, temperature, word: word(forced, "target") };
   const where = isHere ? [] : [" ", ...nodes("whatif.try.with", { sentence: word(sentence, "source") })];
   return toggle([...nodes(`whatif.try.${name}`, places), ...where], isPressed, () =>
-    isHere ? requestChanges(isPressed ? [] : wanted) : openRun({ checkpoint, sentence, changes: wanted }, {}),
+    isHere ? requestChanges(isPressed ? [] : wanted) : open(),
   );
 }
 

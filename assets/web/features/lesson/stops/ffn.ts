@@ -23,6 +23,7 @@ export const ffn: Stop = {
       silent: hidden.length - firing,
       of: hidden.length,
       share: formatPercent(firing / hidden.length),
+      none: firing ? "" : t("lesson.ffn.none"),
       most: isMost ? t("lesson.ffn.most") : "",
     };
     const why = (name: string) => (name === "same" && !isRelu ? "same_smooth" : name);

@@ -9,6 +9,7 @@ export const residual: Stop = {
   captioned: true,
   colours: "strips",
   stage: "residual",
+  layer: 0, // later the sum is longer for nearly every word
   variants: ({ run }) => [run.model.norm_first && "first"],
   async evidence(view) {
     const addends = Object.entries(await streamAndChange(view));
