@@ -23,7 +23,7 @@ import { stepControls } from "./steps.ts";
 type Parts = ReturnType<typeof build>;
 
 const PAGE = "Attention, bitte";
-const MOST_CHANGES = 6; // until one asks for the others
+const MOST_CHANGES = 8; // until one asks for the others
 
 export function mount({ element, signal }: View) {
   const parts = build(signal);
