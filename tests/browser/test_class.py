@@ -123,6 +123,9 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         lead.keyboard.press("PageDown")  # the next stop
         for page in (lead, phone, laptop):
             wait_for_stop(page, 2)
+        laptop.reload()  # as for who joins now, the answer of the stop before is past
+        wait_for_stop(laptop, 2)
+        expect(laptop.locator(".class-panel")).to_contain_text(t("room.wait"))
 
         laptop.locator("#room-follow").click()  # leave following
         lead.keyboard.press("PageUp")

@@ -145,6 +145,9 @@ function currentQuestion() {
   const { question, place = "" } = room.shown ?? {};
   if (!question || room.phase === "ended") return null;
   if (question.state !== "revealed") return question;
+  const about = parseAbout(question.about);
+  const stop = LESSON_STOPS[Number(new URLSearchParams(place).get("stop")) - 1];
+  if (about?.kind === "stop" && about.name !== stop) return null; // for who joins later
   if (panel.seen.key !== keyOf(question)) panel.seen = { key: keyOf(question), place };
   return panel.seen.place === place ? question : null;
 }
