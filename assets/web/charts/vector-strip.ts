@@ -105,7 +105,13 @@ function rowLabel({ label, side }: Row, y: number, { left, pitch, size }: Layout
 
 function rowCells({ name, values, digits }: Row, y: number, layout: Layout) {
   const { left, across, cell, lines, pitch, gap, largest, hasNumbers } = layout;
-  return Array.from(values).flatMap((value, i) => {
+  const frame = {
+    x: Math.max(0.5, left - 1),
+    y: y - 1,
+    width: across * cell - gap + 2,
+    height: lines * pitch - (lines > 1 ? gap : 3) + 2,
+  };
+  const cells = Array.from(values).flatMap((value, i) => {
     const at = { x: left + (i % across) * cell, y: y + Math.floor(i / across) * pitch };
     const box = { ...at, width: cell - gap, height: pitch - (lines > 1 ? gap : 3), rx: gap ? 3 : 0 };
     const data = { name, index: i, value };
@@ -115,6 +121,7 @@ function rowCells({ name, values, digits }: Row, y: number, layout: Layout) {
     const type = `value ${contrastClass(strength(value, largest), value < 0)}`;
     return [rect, svg("text", { ...middle, class: type }, fixed(value, digits ?? 2))];
   });
+  return [svg("rect", { ...frame, class: "frame", rx: 3 }), ...cells]; // zeros are as white as what is around
 }
 
 /** The number of the cell under the pointer, found on demand because there are thousands. */
