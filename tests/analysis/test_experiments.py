@@ -11,6 +11,7 @@ from transformer.inference.translator import Sampling
 
 candidates_of = cache(lambda translator: dict(candidates(translator)[0]))
 FOUND = [(checkpoint, name) for checkpoint in ("toy", "classroom") for name in shipped(checkpoint)]
+UNCHANGED = ("classroom", "explains")  # a run of which the measures differ: tests/browser/test_lesson.py
 
 
 def changed_text(translator: Translator, experiment: Experiment) -> str:
@@ -29,7 +30,7 @@ def changed_text(translator: Translator, experiment: Experiment) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("checkpoint", "name"), FOUND)
+@pytest.mark.parametrize(("checkpoint", "name"), [each for each in FOUND if each != UNCHANGED])
 def test_an_experiment_changes_words(checkpoint: str, name: str, request: pytest.FixtureRequest) -> None:
     translator: Translator = request.getfixturevalue(checkpoint)
     experiment = shipped(checkpoint)[name]

@@ -6,6 +6,8 @@ from urllib.parse import quote
 
 from playwright.sync_api import Page, expect
 
+from transformer.analysis.experiments import shipped
+
 from .arithmetic import expect_right
 from .catalogue import matching, percent, t
 from .conftest import BIER, FLAGSHIP, PHONE, Visit, translate
@@ -177,3 +179,13 @@ def test_a_teacher_chooses_stops_and_their_order(visit: Visit) -> None:
     page.get_by_role("button", name=t("lesson.minutes", minutes=20), exact=True).click()
     expect(page.locator("#plan-open")).to_have_text(t("lesson.plan", minutes=20, count=7))
     expect(title).to_have_text(t("lesson.title", n=1, of=7, name=t("lesson.tokens")))
+
+
+def test_where_all_measures_agree_a_link_leads_to_a_sentence_where_they_differ(visit: Visit) -> None:
+    page, tie = enter(visit, "classroom", FLAGSHIP, "&stop=19&length=90"), t("lesson.explains.tie")
+    page.locator("#lesson .choice", has_text=tie).click()
+    other = shipped("classroom")["explains"].sentence
+    page.locator("#lesson .reveal").get_by_role("button", name=other).click()
+    expect(page.locator(".tokens .chip.source")).to_have_text(translate("classroom", sentence=other).typed)
+    page.locator("#lesson .choice", has_text=tie).click()
+    expect(page.locator("#lesson")).to_contain_text(t("lesson.explains.why.tie"))

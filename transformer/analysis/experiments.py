@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import product
 from typing import Any
 
+import numpy as np
 import torch
 from pydantic import TypeAdapter
 
@@ -33,6 +34,7 @@ from ..inference.interventions import (
 from ..inference.translator import Translation, Translator
 from ..network.config import TransformerConfig
 from ..storage.checkpoint import FOLDER
+from .word_removal import scores_without
 
 FILE = "experiments.json"
 SEARCHED, UNUSUAL = 150, 1000  # held-out sentences, and those of which a word is replaced
@@ -174,6 +176,19 @@ def _sampling(translator: Translator, run: Translation) -> Found:
     yield 0 if seed is None else 1 + seed, Experiment(run.sentence, (), {"seed": seed})
 
 
+def _explains(translator: Translator, run: Translation) -> Found:
+    """Attention, the mean of all heads and layers, points less often to a word of the gold alignment than masking."""
+    corpus = CORPORA[translator.name]
+    pair = corpus.find(" ".join(run.source))
+    if pair is None or pair.gold is None:
+        return
+    attended = np.mean([m.weights.mean(axis=0) for m in run.attention.cross], axis=0).argmax(axis=-1)  # (T,)
+    scores = np.exp(scores_without(translator, run, [[i] for i in range(len(run.source))]))  # (1 + S, T)
+    gold, missed = pair.gold.sure, scores[1:].argmin(axis=0)
+    gain = sum(int(missed[t] in keys) - int(attended[t] in keys) for t, keys in enumerate(gold))
+    yield CLEAREST if gain > 0 else 0, Experiment(run.sentence)
+
+
 SEARCHES: dict[str, Callable[[Translator, Translation], Found]] = {
     "head": _changed(_heads),
     "mask": _changed(lambda _: [RemoveMask("decoder")]),
@@ -187,6 +202,7 @@ SEARCHES: dict[str, Callable[[Translator, Translation], Found]] = {
     "beam": _beam,
     "sampling": _sampling,
     "forced": _forced,
+    "explains": _explains,
 }
 
 

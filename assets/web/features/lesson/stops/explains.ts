@@ -1,9 +1,10 @@
 import { around } from "../../../charts/key-order.ts";
 import { MEASURES, type Measure, pointedTo, type Shares, sharesOf, whyTable } from "../../../charts/why-table.ts";
-import { formatList, joinSentences, t } from "../../../state/i18n.ts";
+import { findExperiment, openExperiment } from "../../../state/experiments.ts";
+import { formatList, joinSentences, nodes, t } from "../../../state/i18n.ts";
 import { askAboutRun, askOnce } from "../../../state/server-cache.ts";
 import { h, scrollBox, word } from "../../../ui/dom.ts";
-import { hint, rowHeading, table } from "../../../ui/parts.ts";
+import { hint, link, rowHeading, table } from "../../../ui/parts.ts";
 import { type Choice, type LessonView, orderedQuiz, type Stop } from "../stop.ts";
 
 const MAX_STEPS = 5; // without a gold alignment, around the one in view: a large model takes seconds for each
@@ -58,9 +59,16 @@ export const explains: Stop = {
     );
     const agreed = t("lesson.explains.agreement", { found: formatList(counted) });
     const verdict = t(`lesson.explains.attention_${best.includes("attention") ? "agrees" : "misleads"}`);
-    return orderedQuiz(choices, { count, verdict: joinSentences(agreed, verdict) });
+    return orderedQuiz(choices, { count, verdict: joinSentences(agreed, verdict, isTie ? elsewhere(view) : "") });
   },
 };
+
+/** A way to a sentence where the measures differ, if one was found. */
+function elsewhere({ run }: LessonView) {
+  const found = findExperiment("explains");
+  if (!found || found.sentence === run.sentence) return "";
+  return nodes("lesson.explains.elsewhere", { sentence: link(found.sentence, () => openExperiment(found, {})) });
+}
 
 /** How two of the measures do on held-out sentences. */
 async function scored(checkpoint: string) {
