@@ -54,7 +54,7 @@ def record(folder: Path) -> None:
 
 def in_processes(count: int, function: Callable[..., None], *arguments: Any) -> None:
     """Call a function in processes as torchrun starts them, but forked: importing torch takes longer than a training.
-    Where there is an accelerator, a fork could not use it again.
+    A fork could use neither an accelerator nor several threads again: it would wait for ever for those of its parent.
 
     Raises:
         ProcessExitedException: one of them was killed.
@@ -63,7 +63,7 @@ def in_processes(count: int, function: Callable[..., None], *arguments: Any) -> 
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     environment = {"WORLD_SIZE": str(count), "MASTER_ADDR": "localhost", "MASTER_PORT": str(port)}
-    method = "spawn" if torch.accelerator.is_available() else "fork"
+    method = "spawn" if torch.accelerator.is_available() or torch.get_num_threads() > 1 else "fork"
     start_processes(_process, (environment, function, arguments), nprocs=count, start_method=method)
 
 
