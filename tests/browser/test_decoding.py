@@ -134,3 +134,8 @@ def test_an_error_is_forced_and_comes_back_by_its_link(shared: Visit) -> None:
     expect(page.locator(SAY)).not_to_have_text(said)
     shared.ask(FLAGSHIP)
     expect(page.locator(".message")).to_be_hidden()
+    go(shared, "classroom", strategy="forced")
+    page.locator(SAY).get_by_role("button").last.click()  # an error of the reference, not a change of the run
+    page.wait_for_url("**mistake=**")
+    shared.settle()
+    expect(page.locator("#top .change")).to_have_count(0)

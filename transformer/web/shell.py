@@ -11,6 +11,7 @@ import json
 from typing import Any
 
 from ..files import shipped
+from ..messages import CATALOGUE
 
 NAME = "Attention, bitte"
 NO_REQUESTS = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
@@ -82,7 +83,7 @@ def site_document(opening: Any, script: str, style: str, icon: str) -> str:
 
 def _fail(key: str) -> str:
     """A call of `fail` with a sentence in every language: what knows the visitor's has not come."""
-    catalogues = sorted((shipped("assets") / "locales").glob("*.json"))
+    catalogues = sorted(CATALOGUE.parent.glob("*.json"))
     return f"fail({json.dumps(chr(10).join(json.loads(each.read_text('utf-8'))[key] for each in catalogues))})"
 
 

@@ -24,7 +24,11 @@ export function eachRow(x: Float32Array, width: number, change: (row: Float32Arr
   return y;
 }
 
-export const sum = (x: ArrayLike<number>) => Array.prototype.reduce.call(x, (all, each) => all + each, 0) as number;
+export function sum(x: ArrayLike<number>) {
+  let all = 0;
+  for (let i = 0; i < x.length; i++) all += x[i];
+  return all;
+}
 
 export function dot(one: Float32Array, two: Float32Array) {
   let sum = 0;

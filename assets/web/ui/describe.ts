@@ -82,8 +82,8 @@ export function experimentLink(name: string) {
   const { step, word: forced } = (experiment.settings ?? {}) as { step?: number; word?: string };
   const isForced = forced !== undefined; // this sentence has other words to force
   if (experiment.sentence === sentence && experiment.checkpoint === checkpoint && !isForced) return "";
-  const changes = experiment.changes as unknown as Change[];
-  if (isForced) changes.push({ do: "force_word", step, word: forced } as Change);
+  const error = isForced ? [{ do: "force_word", step, word: forced }] : [];
+  const changes = [...(experiment.changes ?? []), ...error] as unknown as Change[];
   const what = changes.flatMap((change) => [...describeChange(change), " · "]);
   const open = link([...what, word(experiment.sentence, "source")], () => openExperiment(experiment, {}));
   return nodes("whatif.shows", { sentence: open });
