@@ -59,11 +59,14 @@ export const explains: Stop = {
     );
     const agreed = t("lesson.explains.agreement", { found: formatList(counted) });
     const verdict = t(`lesson.explains.attention_${best.includes("attention") ? "agrees" : "misleads"}`);
-    return orderedQuiz(choices, { count, verdict: joinSentences(agreed, verdict, isTie ? elsewhere(view) : "") });
+    return orderedQuiz(choices, {
+      count,
+      verdict: joinSentences(agreed, verdict, best.length === measures.length ? elsewhere(view) : ""),
+    });
   },
 };
 
-/** A way to a sentence where the measures differ, if one was found. */
+/** From a sentence where all measures agree, a way to one where they differ, if one was found. */
 function elsewhere({ run }: LessonView) {
   const found = findExperiment("explains");
   if (!found || found.sentence === run.sentence) return "";
