@@ -32,7 +32,7 @@ NODE := $(BIN)/node .venv/js/node_modules
 # A test run starts Python thirty times, which need not compile the same files each time.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo site check lint unit library page test everything portable format bundle toy classroom evaluate search recordings everyday tried sample bench live modified load crowd attack
+.PHONY: demo site check lint engine unit library page test everything portable format bundle toy classroom evaluate search recordings everyday tried sample bench live modified load crowd attack
 
 demo: .venv/demo
 	$(BIN)/python app.py
@@ -51,8 +51,15 @@ lint: .venv/js/schema.d.ts .venv/js/engine-cases.json
 	$(BIN)/ruff check .
 	$(NODE)/@biomejs/biome/bin/biome ci
 	$(NODE)/typescript/bin/tsc -p tests/js
-	$(BIN)/node --disable-warning=MODULE_TYPELESS_PACKAGE_JSON --test tests/js/*.test.ts
+	$(NODE_TEST) $(filter-out $(ENGINE_TEST),$(wildcard tests/js/*.test.ts))
 	$(BIN)/mypy
+
+NODE_TEST := $(BIN)/node --disable-warning=MODULE_TYPELESS_PACKAGE_JSON --test
+ENGINE_TEST := tests/js/engine.test.ts
+
+# Slow: the engine of the browser answers some 850 questions.
+engine: .venv/js/engine-cases.json
+	$(NODE_TEST) $(ENGINE_TEST)
 
 # Two processes, of which one needs no Gradio: they import and collect less than workers that share all tests.
 LIBRARY := $(addprefix tests/,network data storage inference training analysis)
@@ -66,7 +73,7 @@ page:
 	$(BIN)/python -m pytest -m "not slow" --ignore tests/browser $(addprefix --ignore ,$(LIBRARY))
 
 test: .venv/test .venv/js
-	$(SIDE_BY_SIDE) lint portable-quick
+	$(SIDE_BY_SIDE) portable-quick lint engine
 	@$(MAKE) --no-print-directory everything
 
 # Three processes for two cores: a test that drives a browser or a server mostly waits, but not for a crowded machine.

@@ -58,6 +58,7 @@ def test_a_rank_correlation_is_spearmans() -> None:
     assert spearman(other, np.exp(other)) == pytest.approx(np.ones(20))
 
 
+@pytest.mark.slow
 def test_every_measure_is_scored_on_the_references(toy: Translator) -> None:
     pairs = [pair for source in ("ich mochte ein bier", "ich mochte ein cola") if (pair := CORPORA["toy"].find(source))]
     pairs[0] = replace(pairs[0], target=pairs[1].target)  # the model outputs another word

@@ -70,6 +70,7 @@ def combinations(sentence: Sentence) -> set[tuple[str, ...]]:
 # Held out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", SPLITS)
 def test_a_split_has_distinct_sentences_of_its_own_the_same_for_the_same_seed(split: str) -> None:
     sentences = sampled(split)
@@ -127,6 +128,7 @@ def test_an_example_is_a_sentence_and_its_word_to_watch_is_aligned() -> None:
     assert len(names) == len(sentences) == 15
 
 
+@pytest.mark.slow
 def test_a_small_corpus_has_fewer_words_of_the_same_grammar_among_them_those_of_the_examples(
     classroom: Translator,
 ) -> None:

@@ -34,6 +34,7 @@ def parsed(source: str) -> Sentence:
 # Generated sentences
 
 
+@pytest.mark.slow
 def test_every_generated_sentence_parses_to_itself_in_one_meaning() -> None:
     for sentence in generated(300)[:60]:
         found = list(parses(sentence.source))

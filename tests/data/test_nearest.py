@@ -19,6 +19,7 @@ def test_the_nearest_pair_shares_the_words_that_few_pairs_have() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_of_equally_near_sentences_it_is_the_same_in_every_process() -> None:
     code = "from transformer.data import TOY, nearest_pairs; print(nearest_pairs('Cola Bier ein', TOY, 1)[0].source)"
     found = set()
@@ -30,6 +31,7 @@ def test_of_equally_near_sentences_it_is_the_same_in_every_process() -> None:
     assert len(found) == 1
 
 
+@pytest.mark.slow
 def test_a_pair_of_the_classroom_is_a_whole_sentence_of_its_grammar() -> None:
     classroom = CORPORA["classroom"]
     found = nearest_pairs("Fährst du mit dem Zug nach Prag?", classroom, 5)
@@ -39,6 +41,7 @@ def test_a_pair_of_the_classroom_is_a_whole_sentence_of_its_grammar() -> None:
     assert all(classroom.find(pair.source) for pair in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sentence", "expected"),
     [
