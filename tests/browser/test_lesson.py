@@ -183,6 +183,8 @@ def test_a_teacher_chooses_stops_and_their_order(visit: Visit) -> None:
 
 def test_where_all_measures_agree_a_link_leads_to_a_sentence_where_they_differ(visit: Visit) -> None:
     page, tie = enter(visit, "classroom", FLAGSHIP, "&stop=19&length=90"), t("lesson.explains.tie")
+    measures = ["attribution", "attention", "contribution", "removal"]
+    expect(page.locator("#lesson .why-table tbody th")).to_have_text([t(f"why.{each}") for each in measures])
     page.locator("#lesson .choice", has_text=tie).click()
     other = shipped("classroom")["explains"].sentence
     page.locator("#lesson .reveal").get_by_role("button", name=other).click()

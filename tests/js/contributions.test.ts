@@ -3,9 +3,10 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { Run } from "../../assets/web/api/types.ts";
 import { gridOf } from "../../assets/web/charts/map-canvas.ts";
 import { cellReader } from "../../assets/web/charts/map-parts.ts";
-import { contributionMaps, movedRows } from "../../assets/web/state/contributions.ts";
+import { contributionMaps, contributionShares, movedRows } from "../../assets/web/state/contributions.ts";
 
 const WEIGHTS = {
   ...{ layers: 1, heads: 2, queries: ["a", "b"], keys: ["x", "y", "z"] },
@@ -22,6 +23,13 @@ test("a contribution is a weight times the length of its key's value in that hea
   assert.deepEqual([...maps.values], [0.5, 2, 0.5, 0.75, 2, 0, 0, 0, 2, 0, 0, 0]);
   assert.equal(maps.most, 2);
   assert.deepEqual(movedRows(WEIGHTS, maps), { moved: 3, rows: 4 }); // a row without contributions has no largest
+});
+
+test("what words contribute at a step is the mean of all heads, as a share", () => {
+  const maps = contributionMaps(WEIGHTS, NORMS);
+  const run = { attention: { cross: maps } } as unknown as Run;
+  assert.deepEqual(contributionShares(run, 0, [0, 1, 2]), [0.1, 0.4, 0.5]);
+  assert.deepEqual(contributionShares(run, 1, [0, 1]), [0.75 / 2.75, 2 / 2.75]);
 });
 
 test("colours are of the share of the largest of all heads, numbers are contributions", () => {

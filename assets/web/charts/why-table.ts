@@ -1,4 +1,4 @@
-// What source words have to do with an output word, by three measures, a row each: shares in one scale of colour.
+// What source words have to do with an output word, by several measures, a row each: shares in one scale of colour.
 
 import type { Why } from "#schema";
 import type { Child } from "../api/types.ts";
@@ -9,9 +9,11 @@ import { fixed } from "../ui/numbers.ts";
 import { columnHeading, rowHeading, table } from "../ui/parts.ts";
 import { contrastClass } from "./map-parts.ts";
 
-export const MEASURES = ["attribution", "attention", "removal"] as const;
+const MEASURES = ["attribution", "attention", "contribution", "removal"] as const;
 export type Measure = (typeof MEASURES)[number];
-export type Shares = Record<Measure, number[]>;
+export type Shares<M extends Measure = Exclude<Measure, "contribution">> = Record<M, number[]>;
+
+export const measuresOf = <M extends Measure>(shares: Shares<M>) => MEASURES.filter((each) => each in shares) as M[];
 
 const NEEDED = 0.2; // of its probability, or odds, that an output loses without a word that it needs
 
@@ -30,25 +32,30 @@ export function sharesOf({ attribution, attention, score, without }: Why, isCont
 }
 
 /** Which of the words each measure points to: none where none counts for the output, or it needs none alone. */
-export const pointedTo = (shares: Shares) => {
-  const top = (measure: Measure, least: number) => {
+export function pointedTo<M extends Measure>(shares: Shares<M>) {
+  const tops = measuresOf(shares).map((measure) => {
     const word = argmax(shares[measure]);
-    return shares[measure][word] > least ? word : null;
-  };
-  return { attribution: top("attribution", 0), attention: top("attention", 0), removal: top("removal", NEEDED) };
-};
+    return [measure, shares[measure][word] > (measure === "removal" ? NEEDED : 0) ? word : null];
+  });
+  return Object.fromEntries(tops) as Record<M, number | null>;
+}
 
 /** @param shown which of the words, in their order @param gold whether a word is linked to the output */
-export function whyTable(words: string[], shares: Shares, shown: number[], gold = (_: number) => false) {
+export function whyTable<M extends Measure>(
+  words: string[],
+  shares: Shares<M>,
+  shown: number[],
+  gold = (_: number) => false,
+) {
   const heading = (i: number): Child =>
     columnHeading(h("span", {}, word(words[i], "source")), { class: gold(i) ? "gold" : "" });
-  const cell = (measure: Measure) => (i: number) => {
+  const cell = (measure: M) => (i: number) => {
     const share = shares[measure][i];
     const tint = 96 * Math.min(1, Math.abs(share));
     const name = `tint ${contrastClass(tint, share < 0)} ${share < 0 ? "against" : ""}`;
     return h("td", { class: name, style: `--tint: ${tint}%`, data: { share } }, fixed(100 * share, 0));
   };
-  const rows = MEASURES.map((measure) =>
+  const rows = measuresOf(shares).map((measure) =>
     h("tr", { "data-measure": measure }, rowHeading(t(`why.${measure}`)), shown.map(cell(measure))),
   );
   return table({ class: "why-table" }, [h("td", {}, "%"), ...shown.map(heading)], rows);

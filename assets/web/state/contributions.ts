@@ -14,18 +14,39 @@ export function measuredRun(run: Run = state.run) {
   return (run.pieces && found ? byWords(found) : found) ?? null;
 }
 
-/** Only the lengths of the values travel: times the weights, which are here, they are the contributions. */
 export async function fetchMeasured(run: Run = state.run) {
-  const ready = measuredRun(run);
-  if (ready) return ready;
+  if (!measuredRun(run)) await fetchContributions(run);
+  return measuredRun(run) ?? run;
+}
+
+/**
+ * The run, by tokens, with contributions in its maps. Only the lengths of the values travel: times the weights, which
+ * are here, they are the contributions.
+ */
+export async function fetchContributions(run: Run) {
   const tokens = tokenRun(run);
+  const ready = known.get(tokens);
+  if (ready) return ready;
   const norms = await askAboutRun("value_norms", undefined, tokens);
   const maps = Object.entries(norms).map(([kind, { data }]) => [
     kind,
     contributionMaps(tokens.attention[kind as Kind], decodeFloats(data)),
   ]);
-  known.set(tokens, { ...tokens, attention: Object.fromEntries(maps) });
-  return measuredRun(run) ?? run;
+  const found: Run = { ...tokens, attention: Object.fromEntries(maps) };
+  known.set(tokens, found);
+  return found;
+}
+
+/** What each of some source words contributes at a step: the mean of all layers and heads, as a share. */
+export function contributionShares({ attention: { cross } }: Run, step: number, keys: number[]) {
+  const size = cross.queries.length * cross.keys.length;
+  const sums = keys.map((key) => {
+    let sum = 0;
+    for (let at = step * cross.keys.length + key; at < cross.values.length; at += size) sum += cross.values[at];
+    return sum;
+  });
+  const all = sums.reduce((total, each) => total + each, 0) || 1;
+  return sums.map((each) => each / all);
 }
 
 /** @param norms ‖v W_O‖ of every key, (L, H, K) */

@@ -74,11 +74,12 @@ def test_the_lens_is_the_librarys(toy: Translator) -> None:
 
 def test_the_scores_are_those_of_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = "| measure | held-out |\n| AER, integrated gradients | 0.154 | 0.2 |\n| AER, attention | 0.050 | 0.1 |\n"
+    rows += "| AER, value-weighted | 0.060 | 0.3 |\n"
     ranks = "integrated gradients | 0.374 | 0.3 |", "attention | -0.458 | 0.4 |"
     rows += "".join(f"| rank correlation, source words, {row}\n" for row in ranks)
     monkeypatch.setattr(why, "card", lambda checkpoint: rows)
     expected = {
-        "error_rate": {"attribution": 0.154, "attention": 0.05},
+        "error_rate": {"attribution": 0.154, "attention": 0.05, "contribution": 0.06},
         "correlation": {"attribution": 0.374, "attention": -0.458},
     }
     assert ask(why.scored, {"checkpoint": "classroom"}) == {"sentences": 100} | expected

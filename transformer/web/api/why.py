@@ -40,7 +40,7 @@ class Lens(TypedDict):
 
 
 class Scored(TypedDict):
-    """How well two measures do on held-out `sentences`, from the card of the checkpoint; empty where it has nothing.
+    """How well three measures do on held-out `sentences`, from the card of the checkpoint; empty where it has nothing.
 
     Attributes:
         error_rate: of alignments with gold.
@@ -52,7 +52,11 @@ class Scored(TypedDict):
     correlation: dict[str, float]
 
 
-SCORED = {"attribution": "integrated gradients", "attention": "attention"}  # as the card names them
+SCORED = {  # as the card names them
+    "attribution": "integrated gradients",
+    "attention": "attention",
+    "contribution": "value-weighted",
+}
 
 
 @cached_per_checkpoint(64, own=64)
@@ -87,7 +91,7 @@ def lens(request: ChangedRunRequest) -> Lens:
 
 
 def scored(request: CheckpointRequest) -> Scored:
-    """How well attribution and attention do on held-out sentences."""
+    """How well attribution, attention and contribution do on held-out sentences."""
     translator(request.checkpoint)  # a model that is gone has no scores
     about = "" if is_large(request.checkpoint) else card(request.checkpoint)
 

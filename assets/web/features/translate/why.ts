@@ -4,7 +4,7 @@ import type { Why } from "#schema";
 import { NO_ANSWER, reasonOf } from "../../api/client.ts";
 import type { Child, Places } from "../../api/types.ts";
 import { orderKeys } from "../../charts/key-order.ts";
-import { MEASURES, pointedTo, type Shares, sharesOf, whyTable } from "../../charts/why-table.ts";
+import { pointedTo, type Shares, sharesOf, whyTable } from "../../charts/why-table.ts";
 import { formatMessage, formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askAboutRun } from "../../state/server-cache.ts";
 import { state } from "../../state/state.ts";
@@ -61,7 +61,7 @@ export function whyPanel(signal: AbortSignal) {
     const words = answer.keys.map((key) => state.run.source[key]);
     const shares = sharesOf(answer, other !== null);
     const named = Object.values(pointedTo(shares)).filter((each) => each !== null);
-    const strength = words.map((_, i) => Math.max(...MEASURES.map((measure) => Math.abs(shares[measure][i]))));
+    const strength = words.map((_, i) => Math.max(...Object.values(shares).map((each) => Math.abs(each[i]))));
     const { shown, rest } = orderKeys(strength, { isOpen: isUnfolded, named });
     const unfold = () => {
       isUnfolded = true;

@@ -1,5 +1,6 @@
 import { around } from "../../../charts/key-order.ts";
-import { MEASURES, type Measure, pointedTo, type Shares, sharesOf, whyTable } from "../../../charts/why-table.ts";
+import { type Measure, measuresOf, pointedTo, type Shares, sharesOf, whyTable } from "../../../charts/why-table.ts";
+import { contributionShares, fetchContributions } from "../../../state/contributions.ts";
 import { findExperiment, openExperiment } from "../../../state/experiments.ts";
 import { formatList, joinSentences, nodes, t } from "../../../state/i18n.ts";
 import { askAboutRun, askOnce } from "../../../state/server-cache.ts";
@@ -11,7 +12,7 @@ const MAX_STEPS = 5; // without a gold alignment, around the one in view: a larg
 
 export const explains: Stop = {
   hides: true,
-  headline: ({ run }) => ["argmax_j a_j,  a = w, ∇, −Δp", [MEASURES.length, run.output.length, run.source.length]],
+  headline: ({ run }) => ["argmax_j a_j,  a = ∇, w, ‖w v Wᴼ‖, −Δp", [4, run.output.length, run.source.length]],
   variants: ({ run }) => [!run.reference?.gold && "own"],
   async evidence(view) {
     const { keys, shares } = await fetchShares(view, view.step);
@@ -73,7 +74,7 @@ function elsewhere({ run }: LessonView) {
   return nodes("lesson.explains.elsewhere", { sentence: link(found.sentence, () => openExperiment(found, {})) });
 }
 
-/** How two of the measures do on held-out sentences. */
+/** How the measures but masking do on held-out sentences. */
 async function scored(checkpoint: string) {
   const found = await askOnce("scored", { checkpoint });
   if (!Object.keys(found.correlation).length) return "";
@@ -85,31 +86,33 @@ async function scored(checkpoint: string) {
 
 const goldOf = ({ run }: LessonView, step: number) => run.reference?.gold?.sure[step];
 
-async function fetchShares({ run, signal }: LessonView, step: number): Promise<{ keys: number[]; shares: Shares }> {
+async function fetchShares({ run, signal }: LessonView, step: number) {
   signal.throwIfAborted(); // a newer question aborts the older one: that of another stop must not be aborted by this one
   const answer = await askAboutRun("why", { step, other: null, words: false }, run);
-  return { keys: answer.keys, shares: sharesOf(answer, false) };
+  const contribution = contributionShares(await fetchContributions(run), step, answer.keys);
+  const shares: Shares<Measure> = { ...sharesOf(answer, false), contribution };
+  return { keys: answer.keys, shares };
 }
 
 /** At how many steps each measure points to a gold word; without gold, to the word whose masking changes most. */
 async function agreement(view: LessonView) {
   const { run } = view;
   const hasGold = Boolean(run.reference?.gold);
-  const measures: Measure[] = MEASURES.filter((measure) => hasGold || measure !== "removal");
   const steps = hasGold
     ? [...run.output.keys()].filter((step) => goldOf(view, step)?.length)
     : around(view.step, run.output.length, MAX_STEPS);
+  let measures: Measure[] = [];
   const judged: { step: number; wanted: number[]; pointed: Record<Measure, number | null> }[] = [];
   for (const step of steps) {
     const { keys, shares } = await fetchShares(view, step);
-    const key = (i: number | null) => (i === null ? null : keys[i]);
-    const { attribution, attention, removal } = pointedTo(shares);
-    const pointed = { attribution: key(attribution), attention: key(attention), removal: key(removal) };
+    measures = measuresOf(shares).filter((measure) => hasGold || measure !== "removal");
+    const tops = Object.entries(pointedTo(shares)).map(([measure, i]) => [measure, i === null ? null : keys[i]]);
+    const pointed = Object.fromEntries(tops) as Record<Measure, number | null>;
     const wanted = hasGold ? (goldOf(view, step) ?? []) : pointed.removal === null ? [] : [pointed.removal];
     if (wanted.length && keys.length > 1) judged.push({ step, wanted: [...wanted], pointed });
   }
   const isRight = (measure: Measure) =>
     judged.filter(({ wanted, pointed }) => wanted.some((each) => each === pointed[measure])).length;
-  const right = Object.fromEntries(MEASURES.map((measure) => [measure, isRight(measure)])) as Record<Measure, number>;
+  const right = Object.fromEntries(measures.map((each) => [each, isRight(each)])) as Record<Measure, number>;
   return { judged, measures, right };
 }
