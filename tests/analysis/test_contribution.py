@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from transformer import Translator
+from transformer import Translation, Translator
 from transformer.analysis import contribution
 from transformer.analysis.contribution import (
     attention_rollout,
@@ -96,6 +97,24 @@ def test_value_weighted_maps_are_the_same_in_a_batch_and_afterwards(ran: Ran) ->
     assert long.output == ran.run.output
     for run in (short, long):
         same(value_weighted(ran.translator, run), run.value_weighted)
+
+
+def test_value_weighted_maps_follow_an_edit_of_the_weights(toy: Translator) -> None:
+    own = copy.deepcopy(toy)
+    own.translate(BEER, value_weighted=True)
+    own.checkpoint.model.encoder.layers[0].self_attn.out_proj.weight.data.mul_(3)
+    run = own.translate(BEER, value_weighted=True)
+    assert run.value_weighted
+    expected = value_weighted(own, run)
+    for ours, theirs in zip(run.value_weighted.maps.encoder, expected.maps.encoder, strict=True):
+        np.testing.assert_allclose(ours.weights, theirs.weights, atol=1e-5)
+
+
+def test_a_caller_in_inference_mode_gets_attributions_too(toy: Translator, beer: Translation) -> None:
+    with torch.inference_mode():
+        found = integrated_gradients(toy, beer, 1).source
+        direct_effects(toy, beer)
+    np.testing.assert_allclose(found, integrated_gradients(toy, beer, 1).source, atol=1e-5)
 
 
 def test_the_table_of_contributions_is_that_of_attention_with_two_more_columns(ran: Ran) -> None:
@@ -219,6 +238,8 @@ def test_rollout_is_a_product_of_steps_between_all_tokens(ran: Ran) -> None:
 
 def test_what_cannot_be_explained_is_refused(toy: Translator, babbler: Translator) -> None:
     run = babbler.translate(WORDS)
+    with pytest.raises(ValueError, match="toy has no word 'wort3': this run was made by babbler"):
+        logit_lens(toy, run)
     with pytest.raises(ValueError, match="'unknown' is not a word that this model can output"):
         direct_effects(babbler, run, "unknown")
     with pytest.raises(ValueError, match="The steps of this run are 0 to 7"):

@@ -206,6 +206,12 @@ def test_an_invalid_forced_word_is_refused(toy: Translator, forced: list[str], m
         toy.translate(BEER[0], forced=forced)
 
 
+@pytest.mark.parametrize("forced", ["i want", ["i", 3]])
+def test_forced_words_are_a_list_of_words(toy: Translator, forced: Any) -> None:
+    with pytest.raises(TypeError, match="forced is a list of words"):
+        toy.translate(BEER[0], forced=forced)
+
+
 # Refusals
 
 
@@ -255,7 +261,7 @@ def test_a_missing_checkpoint_is_refused_in_one_line(name: str) -> None:
 def test_other_precisions_translate(dtype: torch.dtype) -> None:
     translator = Translator.load("toy", device="cpu")
     translator.checkpoint.model.to(dtype)
-    run = translator.translate("Ich möchte ein Bier")
+    run = translator.translate("Ich möchte ein Bier", value_weighted=True)
     assert run.text == "i want a beer ."
     assert {m.weights.dtype for kind in KINDS for m in run.attention.of(kind)} == {np.dtype("float32")}
 

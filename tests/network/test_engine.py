@@ -1,11 +1,14 @@
 """The engine's numbers are the network's, in every kind of network; its matrices are the network's own."""
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
+from transformer import Transformer
 from transformer.inference.decoding import NetworkDecoding, beam_search, continued
 from transformer.network.engine import DecodingEngine
 from transformer.training.loop import adam
@@ -80,6 +83,37 @@ def test_a_model_that_had_an_engine_is_trained_as_without_one() -> None:
         agree(weight, expected)
     assert not engine.is_of(model)
     agree(DecodingEngine(model).start(src, 1).step([START]).logits, NetworkDecoding(still, src).step([START]).logits)
+
+
+def freeze(model: Transformer) -> None:
+    """As who has trained it does before using it. The engine was made before."""
+    for weight in model.parameters():
+        weight.data.add_(0.1)
+    model.requires_grad_(False)
+
+
+def replace_a_layers_weight(model: Transformer) -> None:
+    model.encoder.layers[0].linear2.weight = nn.Parameter(torch.zeros(16, 32), requires_grad=False)
+
+
+def replace_its_numbers(model: Transformer) -> None:
+    model.decoder.layers[0].self_attn.q_proj.weight.data = torch.zeros(16, 16)
+
+
+@pytest.mark.parametrize("change", [freeze, replace_a_layers_weight, replace_its_numbers])
+def test_an_engine_is_not_that_of_a_model_that_was_changed(change: Callable[[Transformer], None]) -> None:
+    model = network(d_model=16, d_ff=32, tgt_vocab_size=9).requires_grad_(change is freeze)
+    engine = DecodingEngine(model)
+    change(model)
+    assert not engine.is_of(model)
+
+
+def test_an_engine_that_is_made_in_inference_mode_leaves_a_model_that_can_be_trained() -> None:
+    model = network().requires_grad_(False)
+    with torch.inference_mode():
+        DecodingEngine(model)
+    assert not any(weight.is_inference() for weight in model.parameters())
+    model.requires_grad_()
 
 
 def test_large_matrices_are_cut_into_a_block_for_each_thread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,12 @@ def test_a_shipped_checkpoint_is_complete_and_small(name: str) -> None:
     assert all(file.stat().st_size < 8 * 2**20 for file in (FOLDER / name).iterdir())
 
 
+def test_loading_leaves_the_random_generator_as_it_was(tmp_path: Path) -> None:
+    state = torch.random.get_rng_state()
+    load_checkpoint(FOLDER / "toy")
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
 def test_a_full_disk_leaves_the_old_files(saved: Path) -> None:
     before = {file.name: file.read_bytes() for file in saved.iterdir()}
     (saved / "model.safetensors.part").symlink_to("/dev/full")  # a device without room

@@ -103,6 +103,7 @@ class DirectEffects:
         return heads + self.feed_forward + self.residual + self.biases
 
 
+@torch.inference_mode(False)  # gradients
 def direct_effects(translator: Translator, run: Translation, other: str | None = None) -> DirectEffects:
     """Each part times the gradient of the logit, which no part and no σ passes on.
 
@@ -186,6 +187,7 @@ class Attribution:
         return float(self.source.sum() + self.target.sum())
 
 
+@torch.inference_mode(False)  # gradients
 def gradient_times_input(translator: Translator, run: Translation, step: int, other: str | None = None) -> Attribution:
     """Gradient × input (Shrikumar et al. 2016, "Not Just a Black Box", arXiv 1605.01713, §2): over the dimensions of a
     token's embedding, without its position, the sum of embedding · gradient.
@@ -201,6 +203,7 @@ def gradient_times_input(translator: Translator, run: Translation, step: int, ot
     return _attribution(run, logits, slopes[1])
 
 
+@torch.inference_mode(False)  # gradients
 def integrated_gradients(translator: Translator, run: Translation, step: int, other: str | None = None) -> Attribution:
     """Integrated gradients (Sundararajan et al. 2017, "Axiomatic Attribution for Deep Networks", §3 and §5), with the
     arguments of `gradient_times_input`.

@@ -86,13 +86,17 @@ def ids(translator: Translator, run: Translation) -> tuple[Tensor, Tensor]:
     """The ids that the encoder and the decoder of a run read, (1, S) and (1, T).
 
     Raises:
-        ValueError: the run was made with a probe, which the pass that is to follow would lack.
+        ValueError: the run was made with a probe, which the pass that is to follow would lack, or by another model,
+            which has words that this one lacks.
     """
     if run.probed:
         raise ValueError("This run was made with a probe, so that no other pass has its numbers.")
     checkpoint = translator.checkpoint
-    source = [checkpoint.src_vocab.ids[token] for token in run.source]
-    read = [checkpoint.tgt_vocab.ids[token] for token in run.decoder_input]
+    try:
+        source = [checkpoint.src_vocab.ids[token] for token in run.source]
+        read = [checkpoint.tgt_vocab.ids[token] for token in run.decoder_input]
+    except KeyError as error:
+        raise ValueError(f"{translator.name} has no word {error}: this run was made by {run.checkpoint}.") from None
     return torch.tensor([source], device=translator.device), torch.tensor([read], device=translator.device)
 
 

@@ -354,6 +354,9 @@ class Translator:
         self._made: DecodingEngine | None = None
         self._made = self._engine  # now, rather than with the first translation
 
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_made": None}  # the engine is made again
+
     def named(self, name: str) -> "Translator":
         """This one under another name."""
         other = copy(self)
@@ -448,7 +451,7 @@ class Translator:
             SentenceError: this model cannot translate the sentence (a ValueError; its message is for visitors).
             ValueError: a forced token is not in the vocabulary, there are too many, or an intervention does not fit
                 this model or this sentence.
-            TypeError: the sentence is not a str.
+            TypeError: the sentence or a forced token is not a str, or `forced` is one.
         """
         checkpoint, vocab = self.checkpoint, self.checkpoint.tgt_vocab
         source, forced_ids = self._changed_source(sentence, interventions), self._forced_ids(forced, interventions)
@@ -688,6 +691,8 @@ class Translator:
 
     def _forced_ids(self, forced: Sequence[str], interventions: Interventions) -> list[int | None]:
         ids, limit = self.checkpoint.tgt_vocab.ids, self.checkpoint.output_limit
+        if isinstance(forced, str) or not all(isinstance(word, str) for word in forced):
+            raise TypeError("forced is a list of words, each a str")
         if len(forced) > limit:
             raise ValueError(f"{len(forced)} forced words are more than the {limit} that this model outputs at most.")
         words: list[str | None] = list(forced)

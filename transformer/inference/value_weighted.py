@@ -6,13 +6,13 @@ norm: Kobayashi et al. 2021, "Incorporating Residual and Normalization Layers �
 L layers, B batch, H heads, Q queries, K keys, D model width, d one head's width.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.linalg import qr, vector_norm
 
 from ..network.engine import DecodingEngine, EngineDecoding
@@ -39,17 +39,25 @@ class ValueWeighted:
 READ = (".weights", ".v", ".head_output", "residual1", "residual2", "sum1", "sum2")  # how probe names end
 Norms = dict[Kind, tuple[Tensor, ...]]  # the numbers: twice (L, B, H, Q, K), and (L, B, Q)
 Lengths = tuple[Tensor, Tensor, Tensor]
-_LENGTHS: WeakKeyDictionary[DecodingEngine, dict[Kind, Lengths]] = WeakKeyDictionary()  # an engine's weights stay
+_LENGTHS: WeakKeyDictionary[DecodingEngine, tuple[list[Tensor], dict[Kind, Lengths]]] = WeakKeyDictionary()
 
 
 def head_factors(w_o: Tensor, n_heads: int) -> Tensor:
     """The factor R of each head's part of W_O, d × d instead of d × D: (..., H, d, d) of (..., D, H d)."""
-    return qr(w_o.unflatten(-1, (n_heads, -1)).transpose(-3, -2), mode="r").R.mT
+    parts = w_o.float().unflatten(-1, (n_heads, -1)).transpose(-3, -2)  # no half precision has a factorisation
+    return qr(parts, mode="r").R.mT.to(w_o.dtype)
 
 
 def value_lengths(v: Tensor, factors: Tensor) -> Tensor:
     """‖v W_O‖ = ‖v R‖: (..., H, K) of values (..., H, K, d) and the factors of their heads."""
     return vector_norm(v @ factors, dim=-1)
+
+
+def _sublayers(model: Transformer, kind: Kind) -> Iterator[tuple[Tensor, nn.LayerNorm]]:
+    """W_O (D, H d) and the norm of each layer."""
+    for layer in getattr(model, LOCATIONS[kind].stack).layers:
+        attention = layer.cross_attn if kind == "cross" else layer.self_attn
+        yield attention.out_proj.weight.detach(), getattr(layer, f"norm{LOCATIONS[kind].number}")
 
 
 def _lengths(model: Transformer, kind: Kind) -> Lengths:
@@ -58,9 +66,7 @@ def _lengths(model: Transformer, kind: Kind) -> Lengths:
     The second factor is that of W_O after centring and γ, what is linear of a LayerNorm.
     """
     factors, gammas, epsilons = [], [], []
-    for layer in getattr(model, LOCATIONS[kind].stack).layers:
-        w_o = (layer.cross_attn if kind == "cross" else layer.self_attn).out_proj.weight.detach()  # (D, H d)
-        norm = getattr(layer, f"norm{LOCATIONS[kind].number}")
+    for w_o, norm in _sublayers(model, kind):
         gamma = norm.weight.detach()
         normed = w_o if model.config.norm_first else (w_o - w_o.mean(dim=0)) * gamma[:, None]
         factors.append(head_factors(torch.stack([w_o, normed]), model.config.n_heads))
@@ -88,10 +94,18 @@ def _norms(
 
 def engine_norms(engine: DecodingEngine, model: Transformer, decoding: EngineDecoding) -> Norms:
     """Of a run of a model's engine, which was told to keep its streams."""
-    if engine not in _LENGTHS:
-        _LENGTHS[engine] = {kind: _lengths(model, kind) for kind in KINDS}
-    every = zip(_LENGTHS[engine].items(), decoding.stacked_attention(), decoding.streams(), strict=True)
+    every = zip(_kept_lengths(engine, model).items(), decoding.stacked_attention(), decoding.streams(), strict=True)
     return {kind: _norms(model.config.norm_first, of_kind, w, *streams) for (kind, of_kind), w, streams in every}
+
+
+def _kept_lengths(engine: DecodingEngine, model: Transformer) -> dict[Kind, Lengths]:
+    """They take long to make, and are kept until somebody edits the weights that they are of."""
+    weights = [each for kind in KINDS for w_o, norm in _sublayers(model, kind) for each in (w_o, norm.weight.detach())]
+    known = _LENGTHS.get(engine)
+    if not known or not all(map(torch.equal, known[0], weights)):
+        known = [each.clone() for each in weights], {kind: _lengths(model, kind) for kind in KINDS}
+        _LENGTHS[engine] = known
+    return known[1]
 
 
 def recorded_norms(model: Transformer, values: Mapping[str, Tensor]) -> Norms:

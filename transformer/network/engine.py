@@ -66,6 +66,7 @@ class DecodingEngine:
             Others are copied, because PyTorch's fused Adam is wrong for weights that are views.
     """
 
+    @torch.inference_mode(False)  # or else a model would get weights that cannot be trained any more
     @torch.no_grad()
     def __init__(self, model: Transformer) -> None:
         self.config = model.config
@@ -79,6 +80,7 @@ class DecodingEngine:
         self.output = _product(model.output_projection)
         self.encoder_norm, self.decoder_norm = model.encoder.norm, model.decoder.norm
         self.nothing = model.positions.new_zeros(1, 1, 1)
+        self._addresses = _addresses(model)
 
     @staticmethod
     def can_be_of(model: Transformer) -> bool:
@@ -88,9 +90,8 @@ class DecodingEngine:
         return {*map(type, parts)} <= PARTS and not is_watched
 
     def is_of(self, model: Transformer) -> bool:
-        """Whether its matrices are still the model's: none of these is trained, and none was moved."""
-        is_trained = any(weight.requires_grad for weight in model.parameters())
-        return not is_trained and self.output.weight.data_ptr() == model.output_projection.weight.data_ptr()
+        """Whether its matrices are still the model's: no parameter is trained, none was moved or replaced."""
+        return self._addresses is not None and self._addresses == _addresses(model)
 
     def start(self, src: Tensor, max_steps: int, keeps_streams: bool = False) -> "EngineDecoding":
         """Encode source ids (B, S), and make room for so many steps, whose streams are kept or not.
@@ -262,6 +263,13 @@ class EngineDecoding:
             return None
         added = self._engine.nothing.expand(allowed.shape).masked_fill(~allowed, -math.inf)
         return added.expand(-1, self._engine.config.n_heads, -1, -1).flatten(0, 1)
+
+
+def _addresses(model: Transformer) -> list[int] | None:
+    """Where each parameter lies in memory; None where one is trained, whose matrix an engine would have a copy of."""
+    parameters = [*model.parameters()]
+    is_trained = any(each.requires_grad for each in parameters)
+    return None if is_trained else [each.data_ptr() for each in parameters]
 
 
 def _layer(layer: EncoderLayer | DecoderLayer) -> _Layer:

@@ -157,7 +157,7 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
         for name, content in ((CONFIG, _canonical(config)), (VOCABULARIES, _canonical(vocabularies)), (CARD, card)):
             if digests.get(name) != _digest(content):
                 raise CheckpointError(f"{folder / name}: not what {WEIGHTS} was saved with")
-        with reading(folder / CONFIG), rng_lock:
+        with reading(folder / CONFIG), rng_lock, torch.random.fork_rng(devices=[]):
             model = Transformer(shape)
         load_weights(model, stored)
         if digests.get(WEIGHTS) != _digest(*map(_bytes, model.parameters())):

@@ -182,7 +182,7 @@ def _read(
             raise ValueError(f"{weight_name} is {dtype}, not F32")
     src_vocab, tgt_vocab = (Vocabulary(words, folds=True) for words in (about.source_words, about.target_words))
     check_vocabularies(config, src_vocab, tgt_vocab)
-    with rng_lock:
+    with rng_lock, torch.random.fork_rng(devices=[]):
         model = Transformer(config)
     load_weights(model, stored)
     for weight_name, weight in model.named_parameters():

@@ -127,7 +127,7 @@ def test_of_a_long_run_the_opened_sublayer_comes_first(
     assert [each["step"] for each in file.asked("why")] == [3]
     assert file.opening["place"] == "tab=inside&kind=encoder&layer=2&step=4"
     wrong: list[Any] = [{"room": "x"}, {"tab": "train"}, {"layer": -1}, {"head": True}, {"mean": 1}, {"language": "fr"}]
-    for place in wrong:
+    for place in (*wrong, {"layer": 2}):
         with pytest.raises(ValueError, match=next(iter(place))):
             run.to_html(tmp_path / "run.html", place=place)
 

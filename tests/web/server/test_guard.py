@@ -79,6 +79,7 @@ def test_a_fault_is_answered_and_its_message_kept(client: TestClient, caplog: py
         ({"origin": "http://here:7860"}, False),
         ({"origin": "https://HERE:7860"}, False),
         ({"origin": "null"}, True),
+        ({"origin": "http://[::1"}, True),
         ({"origin": "https://there", "x-forwarded-host": "there, inner"}, False),
         ({"origin": "https://evil", "x-forwarded-host": "there"}, True),
     ],

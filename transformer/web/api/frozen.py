@@ -170,14 +170,17 @@ def interactive_page(
 def file_of(run: Translation, model: Translator, ablations: bool, place: Mapping[str, Any]) -> str:
     """The file of a run that a program has made: see `Translation.to_html`."""
     known = schema.parameters(TABS, ("",))
+    kind = place.get("kind")
+    maps = run.attention.of(kind if kind in KINDS else "cross")
+    counts = {"layer": len(maps), "head": maps[0].n_heads, "query": len(maps[0].query_tokens), "step": len(run.output)}
     if unknown := set(place) - set(PARAMETERS):
         raise ValueError(f"{', '.join(sorted(unknown))}: a place has {', '.join(PARAMETERS)}")
 
     def written(name: str, value: Any) -> str:
         about = known[name]
         if about["kind"] == "position":
-            if type(value) is not int or value < 0:
-                raise ValueError(f"{name}: {value!r} is not a number from 0")
+            if type(value) is not int or not 0 <= value < counts[name]:
+                raise ValueError(f"{name}: {value!r} is not a number from 0 to {counts[name] - 1}")
             return str(value + 1)
         if about["kind"] == "switch" and type(value) is not bool:
             raise ValueError(f"{name}: {value!r} is not True or False")

@@ -133,4 +133,7 @@ def foreign(headers: Headers) -> bool:
     if origin is None:
         return False
     hosts = headers.getlist("host") + headers.get("x-forwarded-host", "").replace(" ", "").split(",")
-    return urlsplit(origin).netloc.lower() not in [host.lower() for host in hosts if host]
+    try:
+        return urlsplit(origin).netloc.lower() not in [host.lower() for host in hosts if host]
+    except ValueError:  # it is no address
+        return True

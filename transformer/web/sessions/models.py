@@ -52,7 +52,7 @@ def lent(model: Translator) -> Iterator[str]:
 
 
 def is_lent(checkpoint: object) -> bool:
-    return checkpoint in _lent
+    return isinstance(checkpoint, str) and checkpoint in _lent
 
 
 def translator(checkpoint: str) -> Translator:
