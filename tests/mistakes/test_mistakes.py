@@ -165,7 +165,7 @@ def test_without_eval_two_runs_differ(sentence: str, classroom: Translator) -> N
 def test_unscaled_scores_saturate_the_softmax(case: Case) -> None:
     found = symptom("unscaled", case)
     assert found.wrong.numbers["entropy"] < 0.8 * found.right.numbers["entropy"]
-    left = [1 - side.numbers["largest_weight"] for side in (found.right, found.wrong)]  # for all other words
+    left = [1 - side.numbers["mean_largest"] for side in (found.right, found.wrong)]  # for all other words
     assert left[1] < 0.75 * left[0]
     right, wrong = (side[found.head].max(axis=-1).mean() for side in weights(found))
     assert wrong > right + 0.2

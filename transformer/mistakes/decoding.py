@@ -274,7 +274,7 @@ def unscaled(translator: Translator, sentence: str) -> Symptom:
         maps = [m for kind in KINDS for m in run.attention.of(kind)]
         numbers = {
             "entropy": float(np.mean([m.entropy().mean() for m in maps])),
-            "largest_weight": float(np.mean([m.weights.max(axis=-1).mean() for m in maps])),
+            "mean_largest": float(np.mean([m.weights.max(axis=-1).mean() for m in maps])),
         }
         return Side(numbers, run.text, attention=run.attention.encoder[layer])
 

@@ -454,7 +454,7 @@ function mapsDifference(kind: Kind, run: DrawnRun, baseline: DrawnRun) {
   const both = (axis: "queries" | "keys") =>
     before[axis]
       .slice(0, after[axis].length)
-      .map((token, i) => (token === after[axis][i] ? token : `${token}→${after[axis][i]}`));
+      .map((token, i) => (token === after[axis][i] ? token : `${token}/${after[axis][i]}`));
   const [queries, keys] = [both("queries"), both("keys")];
   const allowed = queries.map((_, query) =>
     keys.map((_, key) => before.allowed[query][key] || after.allowed[query][key]),

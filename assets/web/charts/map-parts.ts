@@ -12,6 +12,7 @@ export type Cell = ReturnType<ReturnType<typeof cellReader>>;
 export type Word = { axis: "query" | "key"; index: number };
 
 export const ARROW = " → "; // between what a row reads and what it predicts
+const CLOSE = 0.52; // sizes of a label from the middle of two lines, which stand closer than two rows
 const MAX_LETTERS = 12; // of a word beside a long sentence's map
 export const NARROW = 480; // px a map: in less, what a row predicts stands below what it reads
 export const FIT_FROM = 15; // words of an axis from which a drawing fits its place, however small its parts are
@@ -98,9 +99,9 @@ export function rowLabel(
   const { x, y, size } = place;
   const arrow = isNarrow ? ARROW.trimStart() : ARROW;
   const text = { class: `label ${side} output`, "text-anchor": "end", style: `font-size: ${size}px` };
-  const second = svg("text", { x, y: isNarrow ? y + 0.6 * size : y, ...text }, arrow + output);
+  const second = svg("text", { x, y: isNarrow ? y + CLOSE * size : y, ...text }, arrow + output);
   const first = isNarrow
-    ? { ...place, y: y - 0.6 * size }
+    ? { ...place, y: y - CLOSE * size }
     : { ...place, x: x - textWidth(arrow + output, size) - (isSpecial(read) ? 5 : 0) };
   const group = label(read, side, first, attributes);
   group.append(second);

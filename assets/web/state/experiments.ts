@@ -2,8 +2,9 @@
 
 import type { Experiment } from "#schema";
 import { models } from "../api/models.ts";
-import type { State } from "../api/types.ts";
-import { state, update } from "./state.ts";
+import type { Run, State } from "../api/types.ts";
+import { askOnce } from "./server-cache.ts";
+import { baselineRun, state, update } from "./state.ts";
 
 export type WantedRun = { checkpoint: string; sentence: string; changes?: object[] };
 
@@ -18,6 +19,13 @@ export function findExperiment(name: string) {
   return null;
 }
 
+/** The same with the sentence in view, where one changes its words. */
+export async function experimentHere(name: string) {
+  const { checkpoint, sentence } = baselineRun();
+  const found = models()[checkpoint]?.experiments ? await askOnce("starters", { checkpoint, sentence }) : {};
+  return found[name] ? { ...found[name], checkpoint } : findExperiment(name);
+}
+
 /** Translate an experiment's sentence under its changes, and go where it shows. */
 export function openExperiment(found: Experiment & { checkpoint: string }, place: Partial<State>) {
   const { checkpoint, sentence, changes, settings } = found;
@@ -30,4 +38,21 @@ export function openExperiment(found: Experiment & { checkpoint: string }, place
 export function openRun(run: WantedRun, place: Partial<State>, there: Partial<State> = place) {
   update(place); // the place that is left keeps its run
   document.dispatchEvent(new CustomEvent("run:wanted", { detail: { run, place: there } }));
+}
+
+const shownRun = ({ checkpoint, sentence, changes }: Run): WantedRun => ({ checkpoint, sentence, changes });
+
+let left = null as { stop: number; run: WantedRun } | null; // where and with which run the lesson was left
+
+export function leaveLesson() {
+  left = { stop: state.stop, run: shownRun(state.run) };
+}
+
+/** Back to the stop that led to another tab, and to its run. */
+export function returnToLesson() {
+  const stop = state.returnStop ?? state.stop;
+  const place: Partial<State> = { tab: "lesson", stop, returnStop: null };
+  const isSame = left?.stop !== stop || JSON.stringify(left.run) === JSON.stringify(shownRun(state.run));
+  if (left && !isSame) openRun(left.run, place);
+  else update(place);
 }

@@ -1,6 +1,7 @@
 // A question of the lesson or of Spot the bug, guessed until it is solved, which a teacher can put to the class.
 
 import type { Child } from "../api/types.ts";
+import { t } from "../state/i18n.ts";
 import { state } from "../state/state.ts";
 import { h } from "./dom.ts";
 import { button } from "./parts.ts";
@@ -72,6 +73,13 @@ export function askedQuestion(question: Question, key: string, memory: Memory, o
         each.classList.toggle("wrong", isWrong);
       }
     },
-    offer: () => offerQuestion(kind, { ...asked, text: heading.textContent ?? "" }),
+    offer: () => offerQuestion(kind, { ...asked, text: quoted(heading) }),
   };
+}
+
+/** The text, with the words in quotation marks that have colours here: a phone shows it without. */
+function quoted(heading: HTMLElement) {
+  const copy = heading.cloneNode(true) as HTMLElement;
+  for (const each of copy.querySelectorAll(".word")) each.replaceWith(t("quoted", { text: each.textContent }));
+  return copy.textContent ?? "";
 }

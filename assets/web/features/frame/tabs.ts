@@ -4,7 +4,7 @@ import { firstRun, models } from "../../api/models.ts";
 import { schema } from "../../api/schema.ts";
 import type { View } from "../../api/types.ts";
 import { hereButton } from "../../charts/overview-place.ts";
-import { openRun } from "../../state/experiments.ts";
+import { openRun, returnToLesson } from "../../state/experiments.ts";
 import { t } from "../../state/i18n.ts";
 import { plannedStops } from "../../state/lesson-plan.ts";
 import { lessonStops, state, subscribe, update } from "../../state/state.ts";
@@ -73,8 +73,7 @@ function pictureMenu() {
 }
 
 function returnButton() {
-  const goBack = () => update({ tab: "lesson", stop: state.returnStop ?? state.stop, returnStop: null });
-  const element = button("pill", "", goBack, { id: "return" });
+  const element = button("pill", "", returnToLesson, { id: "return" });
   subscribe(element, () => {
     const at = lessonStops().indexOf(state.returnStop ?? -1); // as the lesson counts them
     element.hidden = at < 0 || state.tab === "lesson";

@@ -6,7 +6,7 @@ import type { Child, State, View } from "../../api/types.ts";
 import { hereButton } from "../../charts/overview-place.ts";
 import { formulaRow, shapeChain, stageFigure, stageHeadline } from "../../charts/sublayer-stages.ts";
 import { isPresenting } from "../../state/address.ts";
-import { findExperiment, openExperiment } from "../../state/experiments.ts";
+import { experimentHere, findExperiment, leaveLesson, openExperiment } from "../../state/experiments.ts";
 import { hasText, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { LESSON_STOPS, type StopName } from "../../state/lesson-plan.ts";
 import { baselineRun, lessonStops, state, update } from "../../state/state.ts";
@@ -248,6 +248,10 @@ function lessonLink(name: StopName) {
   if (!LINKS[name]) return null;
   const { experiment, ...rest } = LINKS[name];
   const place = { tab: "break", returnStop: state.stop, ...rest };
-  const found = experiment && findExperiment(experiment);
-  return link(t(`lesson.try.${name}`), () => (found ? openExperiment(found, place) : update(place)));
+  return link(t(`lesson.try.${name}`), async () => {
+    const found = experiment && (await experimentHere(experiment).catch(() => findExperiment(experiment)));
+    leaveLesson();
+    if (found) openExperiment(found, place);
+    else update(place);
+  });
 }

@@ -213,7 +213,9 @@ function reactToTable(body: HTMLTableSectionElement, edited: () => void, draw: (
     event.preventDefault();
     const lines = text.replace(/[\r\n]+$/, "").split(/\r\n?|\n/);
     lines.forEach((line, i) => {
-      const texts = line.split("\t").slice(0, SIDES.length - cell.column);
+      const texts = line.split("\t");
+      const last = SIDES.length - cell.column - 1;
+      texts.splice(last, texts.length, texts.slice(last).join(" ").trim()); // what a third column has is seen
       own.rows[cell.row + i] ??= emptyRow();
       own.rows[cell.row + i].splice(cell.column, texts.length, ...texts);
     });

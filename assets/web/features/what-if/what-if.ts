@@ -174,12 +174,11 @@ function revealMost({ map, difference }: Parts) {
 
 function drawSteps({ steps }: Parts) {
   const { run, baseline } = state;
-  const compared = run.comparison?.slice(0, run.steps.length);
-  const hasOtherInput = compared?.some(({ new_probability, same_input }) => new_probability !== null && !same_input);
-  const note = hasOtherInput ? hint(`* ${t("whatif.other_input")}`) : null;
+  const shown = stepTable(run, baseline ?? run);
+  const note = shown.querySelector(".shift[title]") ? hint(`* ${t("whatif.other_input")}`) : null;
   const scaled = baseline ? hint(t("whatif.scale")) : null;
   const { scrollTop } = steps;
-  replaceKeepingFocus(steps, [stepTable(run, baseline ?? run), scaled, note]);
+  replaceKeepingFocus(steps, [shown, scaled, note]);
   steps.scrollTop = scrollTop;
   const head = steps.querySelector("thead")?.getBoundingClientRect().height ?? 0;
   const marked = [...steps.querySelectorAll("tr.marked th")].map((step) => step.getBoundingClientRect());

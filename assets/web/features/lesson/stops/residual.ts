@@ -20,13 +20,14 @@ export const residual: Stop = {
   async ask(view) {
     const { residual, output } = await streamAndChange(view);
     const [own, change] = [residual, output].map(norm);
+    const shown = [own, change].map((length) => Number(length.toFixed(2))); // whose sum a pupil finds
     const total = norm(residual.map((value, i) => value + output[i]));
     const angle = (Math.acos(dot(residual, output) / (own * change)) * 180) / Math.PI;
     const places = {
       ...view.places,
       own: fixed(own, 2),
       change: fixed(change, 2),
-      both: fixed(own + change, 2),
+      both: fixed(shown[0] + shown[1], 2),
       total: fixed(total, 2),
       angle: fixed(angle, 0),
     };
