@@ -12,7 +12,7 @@ export type Cell = ReturnType<ReturnType<typeof cellReader>>;
 export type Word = { axis: "query" | "key"; index: number };
 
 export const ARROW = " → "; // between what a row reads and what it predicts
-const CLOSE = 0.52; // sizes of a label from the middle of two lines, which stand closer than two rows
+const CLOSE = 0.5; // sizes of a label from the middle of two lines, which stand closer than two rows
 const MAX_LETTERS = 12; // of a word beside a long sentence's map
 export const NARROW = 480; // px a map: in less, what a row predicts stands below what it reads
 export const FIT_FROM = 15; // words of an axis from which a drawing fits its place, however small its parts are
