@@ -1,7 +1,7 @@
 // Numbers at places: a map of rows and columns, and a curve, each with its axes and what is pointed at.
 
 import type { Side } from "../api/types.ts";
-import { h, svg, typeScale } from "../ui/dom.ts";
+import { h, svg, textWidth, typeScale } from "../ui/dom.ts";
 import { cellColours, cellImage, paintedCanvas, palette } from "./map-canvas.ts";
 
 /** `names` of its places, else their numbers from 0; `title` under or beside them. Without a title no numbers. */
@@ -19,6 +19,7 @@ type MapData = Chart & {
 type CurveData = Chart & { columns: Axis; values: ArrayLike<number>; smooth?: [x: number, y: number][] };
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [56, 8, 8, 44]; // px around the body
+const SIZE = 13; // px of a name
 const TICK = 48; // px from one number of an axis to the next
 const FINGER_AWAY = 12; // px from what is pointed at to what is said of it
 
@@ -31,7 +32,7 @@ function ticks(count: number, size: number) {
 
 /** Coloured cells: indigo above 0, red below. */
 export function numberMap({ columns, rows, values, largest, choose, ...chart }: MapData) {
-  const frame = framed(chart, columns, rows.title, (_, y) => Math.floor((y / chart.height) * rows.count));
+  const frame = framed(chart, columns, rows, (_, y) => Math.floor((y / chart.height) * rows.count));
   const open = new Uint8Array(values.length).fill(1);
   const { canvas } = paintedCanvas(frame.across, chart.height, (context) => {
     const colours = cellColours({ weights: values, open, difference: largest }, palette().levels, 0);
@@ -53,7 +54,7 @@ export function numberMap({ columns, rows, values, largest, choose, ...chart }: 
 
 /** Values from -1 to 1, one a column; with a `smooth` line through them, as dots. */
 export function numberCurve({ columns, values, smooth, ...chart }: CurveData) {
-  const frame = framed(chart, columns, "", () => 0);
+  const frame = framed(chart, columns, { title: "" }, () => 0);
   const at = (value: number) => TOP + ((1.1 - value) / 2.2) * chart.height;
   for (const value of [-1, 0, 1]) {
     frame.picture.append(
@@ -73,10 +74,10 @@ export function numberCurve({ columns, values, smooth, ...chart }: CurveData) {
 function framed(
   { width, height, label, hover }: Chart,
   columns: Axis,
-  title: string,
+  { title, names = [] }: Pick<Axis, "title" | "names">,
   rowAt: (x: number, y: number) => number,
 ) {
-  const left = LEFT * typeScale();
+  const left = Math.max(LEFT * typeScale(), ...names.map((name) => textWidth(name, SIZE * typeScale()) + 12));
   const across = Math.max(1, width - left - RIGHT);
   const total = TOP + height + (columns.title ? BOTTOM * typeScale() : TOP);
   const picture = svg("svg", {

@@ -2,6 +2,7 @@
 
 import { isSavedRun, opening } from "../../api/schema.ts";
 import type { Child, Run, Stack, View } from "../../api/types.ts";
+import { shortened } from "../../charts/map-parts.ts";
 import { numberCurve, numberMap } from "../../charts/number-charts.ts";
 import { findChange } from "../../state/changes.ts";
 import { formatNumber, joinSentences, t } from "../../state/i18n.ts";
@@ -258,6 +259,7 @@ async function drawSum(parts: Parts) {
   const answer = await askAboutRun("input_sum", { stack }, run);
   if (askedSum !== parts.askedSum) return;
   const { tokens, d_model } = answer;
+  const names = tokens.map((token) => shortened(token));
   const strips = [answer.embedding, answer.positions, answer.input].map(decodeFloats);
   const largest = strips.reduce((most, strip) => strip.reduce((high, each) => Math.max(high, Math.abs(each)), most), 0);
   const width = figures.sum.clientWidth;
@@ -267,7 +269,7 @@ async function drawSum(parts: Parts) {
     const { element } = numberMap({
       ...{ width, height: ROW * typeScale() * tokens.length, values: strips[i], largest, label: title },
       columns: { count: d_model, title: i === strips.length - 1 ? t("figure.dimension") : "" },
-      rows: { count: tokens.length, title: "", names: tokens, side: stack === "encoder" ? "source" : "target" },
+      rows: { count: tokens.length, title: "", names, side: stack === "encoder" ? "source" : "target" },
       hover({ column: x, row }) {
         return t("positions.hover.sum", { x, token: tokens[row], z: fixed(strips[i][row * d_model + x], 3) });
       },
