@@ -78,16 +78,12 @@ def sweep(request: SweepRequest) -> Sweep:
     return _sweep(request.checkpoint, None if request.on == "held_out" else request.sentence)
 
 
+@cached_per_checkpoint(256)
 def starters(request: RunRequest) -> dict[str, Experiment]:
     """Changes to begin with, one of every kind: of this sentence's translation, or of another sentence's. None of a
     model for which no search was made."""
-    return _starters(request.checkpoint, request.sentence)
-
-
-@cached_per_checkpoint(256)
-def _starters(checkpoint: str, sentence: str) -> dict[str, Experiment]:
-    known = {} if is_large(checkpoint) else shipped(checkpoint)
-    return on_sentence(translator(checkpoint), run(checkpoint, sentence), known)
+    known = {} if is_large(request.checkpoint) else shipped(request.checkpoint)
+    return on_sentence(translator(request.checkpoint), run(request.checkpoint, request.sentence), known)
 
 
 @cached_per_checkpoint(16, own=16)
