@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from transformer.messages import MessageError
 from transformer.web.sessions import classes as module
-from transformer.web.sessions.classes import ClassError, LiveClass, LiveClasses, StoreError
+from transformer.web.sessions.classes import LiveClass, LiveClasses, StoreError
 
 from ..loop import async_test, until
 from .conftest import Clock, OpenStore
@@ -32,7 +33,7 @@ def other(classes: LiveClasses, open_store: OpenStore, clock: Clock) -> LiveClas
 
 async def refusal(asked: Awaitable[object]) -> str:
     """Its key."""
-    with pytest.raises(ClassError) as error:
+    with pytest.raises(MessageError) as error:
         await asked
     return error.value.message.key
 
@@ -237,7 +238,7 @@ async def test_two_at_once_are_both_counted(classes: LiveClasses) -> None:
     opened = await asyncio.gather(
         *(classes.open(SCHOOL) for _ in range(module.MAX_CLASSES_OF_ADDRESS + 5)), return_exceptions=True
     )
-    assert sum(isinstance(each, ClassError) for each in opened) == 5
+    assert [each.message.key for each in opened if isinstance(each, MessageError)] == ["room.too_many"] * 5
 
 
 @async_test

@@ -42,10 +42,6 @@ LOADED_BYTES = 400 * 2**20  # of all models in memory: two of the largest
 TEXT_BYTES = 12  # of memory per byte of a file's texts: measured with short pairs, which take most
 
 
-class ModelStoreFullError(MessageError):
-    """A model cannot be kept."""
-
-
 class ModelGoneError(MessageError, CheckpointError):
     """A model is no longer there."""
 
@@ -104,7 +100,7 @@ class ModelStore:
     @contextmanager
     def reserved(self, client: Client, size: int) -> Iterator[Reservation]:
         """Room for a model that is still to be made. What it will replace stays, beyond the bound of the store.
-        Raises ModelStoreFullError if other models take it."""
+        Raises MessageError if other models take it."""
         reservation = Reservation(client, size)
         with self._lock:
             self._make_room(client, size)
@@ -117,11 +113,11 @@ class ModelStore:
 
     def keep(self, client: Client, file: Path, reservation: Reservation | None = None) -> str:
         """Read a model's file, and keep both as `put`. Raises PortableError, OSError if the file cannot be read;
-        ModelStoreFullError if other models take the room."""
+        MessageError if other models take the room."""
         return self.put(self._read(file), client, file, reservation)
 
     def put(self, portable: PortableModel, client: Client, file: Path, reservation: Reservation | None = None) -> str:
-        """Keep a model and its file, in the place of its `reservation`; returns its key. Raises ModelStoreFullError
+        """Keep a model and its file, in the place of its `reservation`; returns its key. Raises MessageError
         if other models take the room."""
         key = OWN_MODEL_PREFIX + secrets.token_urlsafe(24)
         model = portable.checkpoint.model
@@ -242,7 +238,7 @@ class ModelStore:
 
         able = [key for key, model in left.items() if gives_way(model)]
         if not able:
-            raise ModelStoreFullError("store.full")
+            raise MessageError("store.full")
         return max(able, key=lambda key: (by_address[left[key].client.address], held[left[key].client]))
 
     def _delete_expired(self) -> None:
