@@ -42,7 +42,11 @@ LOADED_BYTES = 400 * 2**20  # of all models in memory: two of the largest
 TEXT_BYTES = 12  # of memory per byte of a file's texts: measured with short pairs, which take most
 
 
-class ModelGoneError(MessageError, CheckpointError):
+class RefusedModelError(MessageError, CheckpointError):
+    """A model that cannot be used, and why, for visitors."""
+
+
+class ModelGoneError(RefusedModelError):
     """A model is no longer there."""
 
     def __init__(self) -> None:
