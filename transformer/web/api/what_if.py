@@ -197,7 +197,7 @@ def what_if(sentence: str, changes: list[dict[str, Any]], checkpoint: str = "toy
     return {
         "baseline": for_programs(baseline),
         "modified": for_programs(modified),
-        "same_text": both.same_text,
+        "same_text": baseline.text == modified.text,
         "steps": [
             {
                 "word": step.baseline and step.baseline.token,
@@ -206,7 +206,7 @@ def what_if(sentence: str, changes: list[dict[str, Any]], checkpoint: str = "toy
             }
             for step in both.steps
         ],
-        "difference": {kind: [each.weights for each in both.maps if each.kind == kind] for kind in KINDS},
+        "difference": both.maps,
     }
 
 
