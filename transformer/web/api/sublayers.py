@@ -55,12 +55,6 @@ class ShapeRow(TypedDict):
     paper: list[Size]
 
 
-class Shapes(TypedDict):
-    """The shape of every tensor."""
-
-    rows: list[ShapeRow]
-
-
 @cached_per_checkpoint(16)
 def inside(request: SublayerRequest) -> Sublayer:
     """Every number of one attention sublayer."""
@@ -106,7 +100,7 @@ def parameters(request: ParametersRequest) -> ParameterRow:
     return {"weights": floats(weights), "bias": bias}
 
 
-def shapes(request: CheckpointRequest) -> Shapes:
+def shapes(request: CheckpointRequest) -> list[ShapeRow]:
     """The shape of every tensor of any run, and in a network of the paper's size."""
     config = translator(request.checkpoint).checkpoint.model.config
     papers = TransformerConfig(config.src_vocab_size, config.tgt_vocab_size)
@@ -115,9 +109,7 @@ def shapes(request: CheckpointRequest) -> Shapes:
         return [LENGTHS.get(size, size) for size in shape]
 
     both = zip(shapes_of(config, *LENGTHS), shapes_of(papers, *LENGTHS), strict=True)
-    return {
-        "rows": [
-            {"stage": here.stage, "layers": here.layers, "here": named(here.shape), "paper": named(paper.shape)}
-            for here, paper in both
-        ]
-    }
+    return [
+        {"stage": here.stage, "layers": here.layers, "here": named(here.shape), "paper": named(paper.shape)}
+        for here, paper in both
+    ]
