@@ -43,13 +43,6 @@ class StoreError(TryAgainError):
     """The store of classes cannot be read or written now."""
 
 
-class Tally(TypedDict):
-    """The votes of one round: how many students chose each choice."""
-
-    votes: list[int]
-    answered: int
-
-
 class ShownQuestion(TypedDict):
     """A question and its present state."""
 
@@ -60,7 +53,7 @@ class ShownQuestion(TypedDict):
     round: int  # of the votes, from 0
     answered: int | None  # students who have answered in this round; None for a student
     seconds: float | None  # left until it closes by itself; None without a timer
-    tallies: list[Tally] | None  # of each round; None as long as the receiver may not see them
+    tallies: list[list[int]] | None  # the votes for each choice, by round; None where the receiver may not see them yet
     right: int | None  # the right choice once it is revealed, if there is one
     mine: list[int | None]  # this student's choices by round
 
@@ -113,10 +106,7 @@ class Question:
         is_open = self.takes_votes(now)
         is_visible = self.is_revealed or student is None  # whose notes nobody else sees
         counted = [Counter(votes.values()) for votes in rounds]
-        tallies: list[Tally] = [
-            {"votes": [votes[choice] for choice in range(len(self.choices))], "answered": votes.total()}
-            for votes in counted
-        ]
+        tallies = [[votes[choice] for choice in range(len(self.choices))] for votes in counted]
         return {
             "id": self.id,
             "about": self.about,
