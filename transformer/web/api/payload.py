@@ -11,9 +11,9 @@ from ...data import AlignedPair
 from ...data.alignment import GoldAlignment
 from ...data.pieces import PieceVocabulary
 from ...data.vocabulary import PAD, START
-from ...inference.attention_maps import AttentionMaps, Kind, StackedMaps, stacked
+from ...inference.attention_maps import KINDS, AttentionMaps, Kind, StackedMaps, stacked
 from ...inference.interventions import AnyChange
-from ...inference.translator import KINDS, Candidate, Translation, TranslationStep
+from ...inference.translator import Candidate, Translation, TranslationStep
 from ...inference.words import TokenWords, names_of
 from ...network.config import Activation, Sinusoid
 from ...storage.checkpoint import Checkpoint

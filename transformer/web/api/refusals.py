@@ -6,7 +6,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from ...data import CORPORA, AlignedPair, Pair, nearest_pairs
 from ...data.classroom import lexicon
-from ...inference.translator import CheckpointError, available_checkpoints
+from ...storage.checkpoint import CheckpointError, available_checkpoints
 from ..schema import RefusedRequest, RunRequest
 from ..sessions.models import corpus_of, held_out, translator
 

@@ -22,13 +22,14 @@ from typing import TypeGuard
 
 from ...data import CORPORA, Corpus, uploaded_corpus
 from ...inference.device import pick_device
-from ...inference.translator import CheckpointError, Translator
+from ...inference.translator import Translator
 from ...live.job import Job
 from ...live.limits import Limits
 from ...messages import MessageError
 from ...network.config import TransformerConfig
 from ...network.cost import count_parameters
 from ...settings import from_environment
+from ...storage.checkpoint import CheckpointError
 from ...storage.portable import MAX_CARD_LENGTH, PortableError, PortableModel, load_portable
 from ..client import Client
 from . import own_folder

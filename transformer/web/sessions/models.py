@@ -14,10 +14,10 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from ...analysis import experiments
 from ...analysis.experiments import Experiment
 from ...data import CORPORA, AlignedPair, Corpus, Example
-from ...inference.translator import CheckpointError, Translator, available_checkpoints
+from ...inference.translator import Translator
 from ...messages import Words
 from ...network.cost import count_parameters
-from ...storage.checkpoint import CARD, FOLDER
+from ...storage.checkpoint import CARD, FOLDER, CheckpointError, available_checkpoints
 from .. import access_log as log
 from ..schema import CheckpointRequest
 from .model_store import LoadedModel, ModelGoneError, RefusedModelError, is_own_model, model_store, when_unloaded
