@@ -71,8 +71,6 @@ class ClassEvent(TypedDict):
 
 
 class ClassEnded(TypedDict):
-    """The class has ended."""
-
     event: Literal["ended"]
 
 

@@ -48,8 +48,6 @@ class RefusedModelError(MessageError, CheckpointError):
 
 
 class ModelGoneError(RefusedModelError):
-    """A model is no longer there."""
-
     def __init__(self) -> None:
         super().__init__("error.model_gone")
 
