@@ -40,10 +40,8 @@ class ParameterRow(TypedDict):
 
 
 Size = int | Literal["source", "target"]  # or a run's number of these tokens
-LENGTHS: dict[int, Literal["source", "target"]] = {
-    1_000_003: "source",
-    1_000_033: "target",
-}  # no other size equals them
+# No other size equals these.
+LENGTHS: dict[int, Literal["source", "target"]] = {1_000_003: "source", 1_000_033: "target"}
 
 
 class ShapeRow(TypedDict):
