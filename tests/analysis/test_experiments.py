@@ -6,8 +6,8 @@ import pytest
 
 from transformer import Translator
 from transformer.analysis.experiments import SEARCHES, Experiment, candidates, on_sentence, shipped
+from transformer.inference.decoding import Sampling
 from transformer.inference.interventions import Interventions
-from transformer.inference.translator import Sampling
 
 candidates_of = cache(lambda translator: dict(candidates(translator)[0]))
 FOUND = [(checkpoint, name) for checkpoint in ("toy", "classroom") for name in shipped(checkpoint)]

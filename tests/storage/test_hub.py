@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from transformer import Translator
-from transformer.inference.translator import CheckpointError
+from transformer.storage.checkpoint import CheckpointError
 
 from ..hub import COMMIT, NAME, OLDER, Hub, served, use
 from ..marian import SENTENCES

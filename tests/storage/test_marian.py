@@ -12,8 +12,8 @@ from safetensors.torch import load_file, save_file
 
 from transformer import SentenceError, Translation, Translator
 from transformer.analysis.self_checks import check
-from transformer.inference.translator import CheckpointError
 from transformer.storage import pickled
+from transformer.storage.checkpoint import CheckpointError
 
 from ..marian import HOSTILE, SENTENCES, edited, marian_folder, tokenizer
 

@@ -27,22 +27,15 @@ class StepPair:
 
 
 @dataclass(frozen=True, eq=False)
-class MapDifference:
-    """One layer's map of the modified run minus the baseline's, on the rows and columns that both have."""
-
-    kind: Kind
-    layer: int
-    weights: np.ndarray  # (H, Q, K), from -1 to 1, read-only
-    allowed: np.ndarray  # (Q, K), bool: whether the cell was open in either run
-
-
-@dataclass(frozen=True, eq=False)
 class Comparison:
-    """The differences between two runs."""
+    """The differences between two runs.
 
-    same_text: bool
+    Attributes:
+        maps: of each layer the modified run's map minus the baseline's, (H, Q, K), where both have rows and columns.
+    """
+
     steps: tuple[StepPair, ...]
-    maps: tuple[MapDifference, ...]
+    maps: dict[Kind, list[np.ndarray]]
 
 
 def compare(baseline: Translation, modified: Translation) -> Comparison:
@@ -52,17 +45,13 @@ def compare(baseline: Translation, modified: Translation) -> Comparison:
         ValueError: the networks have different shapes.
     """
     count = max(len(baseline.steps), len(modified.steps))
-    maps = []
+    maps: dict[Kind, list[np.ndarray]] = {}
     for kind in KINDS:
         ours, theirs = baseline.attention.of(kind), modified.attention.of(kind)
         if len(ours) != len(theirs):
             raise ValueError(f"{len(ours)} and {len(theirs)} layers of {kind} attention cannot be compared")
-        maps += [_difference(one, two) for one, two in zip(ours, theirs, strict=True)]
-    return Comparison(
-        same_text=baseline.text == modified.text,
-        steps=tuple(_step(baseline, modified, t) for t in range(count)),
-        maps=tuple(maps),
-    )
+        maps[kind] = [_difference(one, two) for one, two in zip(ours, theirs, strict=True)]
+    return Comparison(tuple(_step(baseline, modified, t) for t in range(count)), maps)
 
 
 def _step(baseline: Translation, modified: Translation, t: int) -> StepPair:
@@ -72,11 +61,8 @@ def _step(baseline: Translation, modified: Translation, t: int) -> StepPair:
     return StepPair(one, two, baseline.output[:t] == modified.output[:t], new_probability)
 
 
-def _difference(one: AttentionMap, two: AttentionMap) -> MapDifference:
+def _difference(one: AttentionMap, two: AttentionMap) -> np.ndarray:
     if one.n_heads != two.n_heads:
         raise ValueError(f"{one.n_heads} and {two.n_heads} heads cannot be compared")
     q, k = np.minimum(one.allowed.shape, two.allowed.shape)
-    weights = two.weights[:, :q, :k] - one.weights[:, :q, :k]
-    allowed = one.allowed[:q, :k] | two.allowed[:q, :k]
-    weights.flags.writeable = allowed.flags.writeable = False
-    return MapDifference(one.kind, one.layer, weights, allowed)
+    return two.weights[:, :q, :k] - one.weights[:, :q, :k]

@@ -26,10 +26,7 @@ class Check:
     name: str
     error: float
     limit: float
-
-    @property
-    def ok(self) -> bool:
-        return self.error <= self.limit  # NaN fails
+    ok: bool
 
 
 def check(translator: Translator, run: Translation) -> list[Check]:
@@ -48,8 +45,8 @@ def check(translator: Translator, run: Translation) -> list[Check]:
     seen = record(translator, run)
     maps = [m for kind in KINDS for m in run.attention.of(kind)]
     checks = [
-        Check("rows", _largest([m.weights.sum(axis=-1)[:, m.allowed.any(axis=-1)] - 1 for m in maps]), 1e-5),
-        Check("masked", _largest([m.weights[:, ~m.allowed] for m in maps]), 0.0),
+        _checked("rows", [m.weights.sum(axis=-1)[:, m.allowed.any(axis=-1)] - 1 for m in maps], 1e-5),
+        _checked("masked", [m.weights[:, ~m.allowed] for m in maps], 0.0),
     ]
     if is_int8(translator.checkpoint.model):
         return checks
@@ -57,13 +54,19 @@ def check(translator: Translator, run: Translation) -> list[Check]:
     limit = LIMIT * max(1.0, largest_score / LARGE_SCORE)
     changed = translator.probe(run.interventions) is not None
     if all(not np.triu(m.allowed, 1).any() for m in run.attention.decoder):
-        checks.append(Check("steps" if changed else "cached", _from_a_full_pass(translator, run, maps, seen), limit))
+        checks.append(_checked("steps" if changed else "cached", _from_a_full_pass(translator, run, maps, seen), limit))
     if not changed:
-        checks.append(Check("torch", _from_torch(translator, run, seen), limit))
+        checks.append(_checked("torch", _from_torch(translator, run, seen), limit))
     return checks
 
 
-def _from_torch(translator: Translator, run: Translation, seen: dict[str, Tensor]) -> float:
+def _checked(name: str, differences: list[np.ndarray], limit: float) -> Check:
+    """The error is the largest absolute difference; NaN, which fails, if there is one."""
+    error = float(np.max([np.abs(each).max(initial=0.0) for each in differences]))
+    return Check(name, error, limit, error <= limit)
+
+
+def _from_torch(translator: Translator, run: Translation, seen: dict[str, Tensor]) -> list[np.ndarray]:
     model = translator.checkpoint.model
     src, tgt = ids(translator, run)
     padding = src == model.config.pad_id  # PyTorch's True = may NOT attend
@@ -79,19 +82,14 @@ def _from_torch(translator: Translator, run: Translation, seen: dict[str, Tensor
         logits = model.output_projection(decoded)
     # Both logits of a suppressed token are −∞.
     from_logits = (logits - seen["logits"]).masked_fill(logits == seen["logits"], 0)
-    return _largest([read_only(decoded - seen["decoder.output"]), read_only(from_logits)])
+    return [read_only(decoded - seen["decoder.output"]), read_only(from_logits)]
 
 
 def _from_a_full_pass(
     translator: Translator, run: Translation, maps: list[AttentionMap], seen: dict[str, Tensor]
-) -> float:
+) -> list[np.ndarray]:
     decoded = np.stack([step.candidates.distribution.numpy() for step in run.steps])  # (T, V)
     differences = [decoded - read_only(seen["logits"][0].softmax(dim=-1))]
     for m in maps:
         differences.append(m.weights - read_only(seen[LOCATIONS[m.kind].probe_name(m.layer, "weights")][0]))
-    return _largest(differences)
-
-
-def _largest(differences: list[np.ndarray]) -> float:
-    """The largest absolute difference; NaN if there is one."""
-    return float(np.max([np.abs(each).max(initial=0.0) for each in differences]))
+    return differences

@@ -56,20 +56,6 @@ if TYPE_CHECKING:
 
     from ..web.widget import RunWidget
 
-__all__ = [
-    "KINDS",
-    "AttentionMap",
-    "CheckpointError",
-    "Interventions",
-    "Sampling",
-    "SentenceError",
-    "Translation",
-    "TranslationStep",
-    "Translator",
-    "available_checkpoints",
-    "positional_encoding",
-]
-
 MAX_CHARACTERS = 1000  # of a sentence: 128 tokens and more
 MAX_CHARACTERS_IN_PIECES = 4_000  # of a sentence in pieces, of which Marian models read up to 512
 MAX_BEAM_WIDTH = 5

@@ -7,8 +7,8 @@ Attention to a word is the sum over its pieces, and attention from a word the me
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,8 @@ UNSPACED = re.compile(
 )
 
 
-class TokenWords(NamedTuple):
+@dataclass(frozen=True)
+class TokenWords:
     """The words that a series of tokens makes.
 
     Attributes:

@@ -20,8 +20,6 @@ class _Form(BaseModel):
 
 
 class NetworkForm(_Form):
-    """The network."""
-
     d_model: int = Field(ge=2, le=1024)
     n_heads: int = Field(ge=1, le=64)
     layers: int = Field(ge=1, le=12)

@@ -107,19 +107,13 @@ def save_portable(portable: PortableModel, file: Path) -> None:
             raise ValueError("a model file holds vocabularies that fold and have no tokenizer")
     weights = {name: value.detach().cpu().contiguous() for name, value in checkpoint.model.named_parameters()}
     about = {
-        "name": portable.name,
-        "corpus": portable.corpus,
-        "pairs": portable.pairs,
-        "training": portable.training,
-        "card": portable.card,
+        **vars(portable),
+        **vars(checkpoint),
         "model": asdict(checkpoint.model.config),
-        "source_length": checkpoint.source_length,
-        "output_limit": checkpoint.output_limit,
-        "pad_source": checkpoint.pad_source,
         "source_words": checkpoint.src_vocab.tokens,
         "target_words": checkpoint.tgt_vocab.tokens,
     }
-    text = json.dumps(about, ensure_ascii=False)
+    text = json.dumps({name: about[name] for name in _About.model_fields}, ensure_ascii=False)
     digest = _digest(text, weights)
     # One entry, because safetensors writes several in any order, and the same model should give the same bytes.
     save_file(weights, file, metadata={METADATA_KEY: json.dumps({"about": text, "digest": digest}, ensure_ascii=False)})

@@ -1,17 +1,9 @@
 """What assets/web/engine is given of a shipped checkpoint beside its weights, so that a page without a server answers
-as the server would.
+as the server would."""
 
-    python -m transformer.web.engine_data FOLDER     # writes NAME.json for each
-"""
-
-import json
-import sys
 from copy import deepcopy
-from pathlib import Path
 from typing import Any, Literal
 
-import torch
-from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ..analysis.experiments import shipped
@@ -130,15 +122,3 @@ def _answers(first: RunRequest, corpus: Corpus) -> list[Answer]:
     if checkpoint == "toy":
         found += [("recorded", {"name": name}, recording) for name, recording in recordings().items()]
     return found
-
-
-def main(folder: Path) -> None:
-    torch.set_num_threads(1)  # more only slow a small network down
-    folder.mkdir(parents=True, exist_ok=True)
-    for checkpoint in CORPORA:
-        text = json.dumps(to_jsonable_python(engine_data(checkpoint)), ensure_ascii=False, separators=(",", ":"))
-        (folder / f"{checkpoint}.json").write_text(text, "utf-8")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

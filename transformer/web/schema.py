@@ -42,8 +42,6 @@ class Request(BaseModel):
 
 
 class CheckpointRequest(Request):
-    """About a checkpoint."""
-
     checkpoint: str
 
 
@@ -113,8 +111,6 @@ class SurpriseRequest(CheckpointRequest):
 
 
 class SublayerRequest(ChangedRunRequest):
-    """Every number of one attention sublayer."""
-
     kind: Kind
     layer: int
 
@@ -136,8 +132,6 @@ class ParametersRequest(CheckpointRequest):
 
 
 class MapRequest(RunRequest):
-    """One head's map."""
-
     kind: Kind
     layer: int
     head: int
@@ -151,16 +145,12 @@ class ValuesRequest(Request):
 
 
 class EncodingRequest(Request):
-    """The positional encoding as figures."""
-
     length: int = Field(ge=1, le=MAX_POSITIONS)
     d_model: int = Field(ge=1, le=MAX_DIMENSIONS)
     sinusoid: Sinusoid = "interleaved"
 
 
 class InputRequest(ChangedRunRequest):
-    """The input of a stack."""
-
     stack: Stack
 
 
@@ -220,8 +210,6 @@ class MistakeRequest(RunRequest):
 
 
 class AnyMistakeRequest(MistakeRequest):
-    """Any mistake."""
-
     name: Literal[tuple(MISTAKES)]  # type: ignore[valid-type]
 
 
@@ -249,8 +237,6 @@ AnyTrainingForm = Annotated[
 
 
 class TrainingMistakeRequest(Request):
-    """A mistake of training."""
-
     name: Literal[tuple(name for name, each in MISTAKES.items() if each.kind == "training")]  # type: ignore[valid-type]
 
 
@@ -267,8 +253,6 @@ class OpenClassRequest(Request):
 
 
 class ClassRequest(Request):
-    """About a class."""
-
     code: str = Field(min_length=1, max_length=MAX_SESSION_ID)
 
 

@@ -17,9 +17,8 @@ from pydantic_core import to_jsonable_python
 
 from ..data import CORPORA
 from ..files import shipped
-from ..inference.translator import available_checkpoints
 from ..messages import Message
-from ..storage.checkpoint import FOLDER, WEIGHTS
+from ..storage.checkpoint import FOLDER, WEIGHTS, available_checkpoints
 from .api.opening import Site, opening, page_schema
 from .api.payload import byte_planes
 from .api.table import QUESTIONS

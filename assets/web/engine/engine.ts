@@ -6,7 +6,7 @@ import { sinusoidalPositions } from "./arrays.ts";
 import { parseChanges } from "./interventions.ts";
 import { heads, lens, sweep, why } from "./questions/contribution.ts";
 import { nearestSentence } from "./questions/nearest.ts";
-import { floats, pageRun } from "./questions/payload.ts";
+import { array, pageRun } from "./questions/payload.ts";
 import { beam, diverging, forced, sampled } from "./questions/strategies.ts";
 import { checks, inputSum, inside, parameters, stack, valueNorms, valueOutput } from "./questions/sublayers.ts";
 import { requestRefusal } from "./refusal.ts";
@@ -29,9 +29,8 @@ const ABOUT_MODEL: Answering<[Translator]> = { surprise, parameters, beam, sampl
 const OTHERS: Answering<[Translators]> = {
   translate,
   alternatives,
-  positional_encoding: (_, { length, d_model, sinusoid }) => {
-    return { values: floats(sinusoidalPositions(length, d_model, sinusoid === "halves")) };
-  },
+  positional_encoding: (_, { length, d_model, sinusoid }) =>
+    array(sinusoidalPositions(length, d_model, sinusoid === "halves"), length, d_model),
 };
 const [OF_RUN, OF_MODEL, REST] = [ABOUT_RUN, ABOUT_MODEL, OTHERS] as Record<string, any>[];
 

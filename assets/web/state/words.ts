@@ -1,7 +1,7 @@
 // A run whose tokens are pieces of words, by words: attention to a word is the sum over its pieces, attention from a word
 // the mean over its pieces (Clark et al., 2019), as transformer/inference/words.py does it for files.
 
-import type { WordsOf } from "#schema";
+import type { TokenWords } from "#schema";
 import type { AttentionMaps, Kind, PieceRun, Run, Side, Step } from "../api/types.ts";
 
 /** Whose tokens are the queries of a kind of attention, and whose are its keys. */
@@ -62,10 +62,10 @@ function madeOf(run: Run, baseline: Run | null) {
   };
 }
 
-const grouped = ({ of, names }: WordsOf) => names.map((_, word) => [...of.keys()].filter((i) => of[i] === word));
+const grouped = ({ of, names }: TokenWords) => names.map((_, word) => [...of.keys()].filter((i) => of[i] === word));
 
 /** A word's probability is the product of its pieces'; its candidates are those of its first piece. */
-const stepsOfWords = (steps: Step[], words: WordsOf): Step[] =>
+const stepsOfWords = (steps: Step[], words: TokenWords): Step[] =>
   grouped(words).map((pieces, word) => ({
     token: words.names[word],
     probability: pieces.reduce((product, i) => product * steps[i].probability, 1),
@@ -74,7 +74,7 @@ const stepsOfWords = (steps: Step[], words: WordsOf): Step[] =>
     pieces: pieces.map((i) => steps[i]),
   }));
 
-const comparisonOfWords = (comparison: NonNullable<Run["comparison"]>, words: WordsOf): Run["comparison"] =>
+const comparisonOfWords = (comparison: NonNullable<Run["comparison"]>, words: TokenWords): Run["comparison"] =>
   grouped(words).map((pieces) => {
     const its = pieces.flatMap((i) => comparison[i] ?? []);
     const shares = its.map((each) => each.new_probability);
@@ -90,7 +90,7 @@ export const largest = (values: Float32Array) => values.reduce((most, value) => 
 
 function mapsOfWords(run: Run, kind: Kind, [from, to]: [Side, Side]): AttentionMaps {
   const { layers, heads, values, allowed } = run.attention[kind];
-  const [queries, keys] = [wordsOf(run, from) as WordsOf, wordsOf(run, to) as WordsOf];
+  const [queries, keys] = [wordsOf(run, from) as TokenWords, wordsOf(run, to) as TokenWords];
   const [rows, columns] = [queries.of.length, keys.of.length];
   const [wide, size] = [keys.names.length, queries.names.length * keys.names.length];
   const pieces = grouped(queries).map((each) => each.length);

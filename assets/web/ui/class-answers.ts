@@ -89,8 +89,8 @@ export function describeQuestion(question: ShownQuestion): { text: Child; choice
   return { text: drawn?.text ?? about.text, choices: drawn?.choices ?? choices };
 }
 
-export function voteShares({ tallies }: ShownQuestion, round: number) {
-  const { votes, answered } = tallies?.[round] ?? { votes: [], answered: 0 };
+export function voteShares(votes: number[]) {
+  const answered = votes.reduce((sum, count) => sum + count, 0);
   return votes.map((count) => (answered ? count / answered : 0));
 }
 
@@ -99,7 +99,7 @@ const heading = (name: string) => t(`room.summary.${name}`);
 const summaryRows = (questions: readonly ShownQuestion[]) =>
   questions.map((question, i) => {
     const { text, choices } = describeQuestion(question);
-    const votes = (round: number, at: number) => question.tallies?.[round]?.votes[at] ?? "";
+    const votes = (round: number, at: number) => question.tallies?.[round]?.[at] ?? "";
     const rows = choices.map((choice, at) => ({
       choice,
       votes: [votes(0, at), votes(1, at)],

@@ -40,7 +40,7 @@ HOSTILE: list[Any] = [  # of every type, at and beyond every bound
 
 def refused(answer: Any, key: str | None = None) -> bool:
     """Whether it is a refusal, which has then its one form."""
-    error = answer.get("error")
+    error = answer.get("error") if isinstance(answer, dict) else None
     if error is None:
         assert key is None
         return False

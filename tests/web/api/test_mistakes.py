@@ -7,12 +7,12 @@ import pytest
 
 from transformer.data import CORPORA
 from transformer.live.mistake_training import for_page
+from transformer.messages import MessageError
 from transformer.mistakes import MISTAKES, DecodingMistake
 from transformer.web.api import mistakes
 from transformer.web.client import Client
 from transformer.web.sessions.models import translator
 from transformer.web.sessions.shared_run import Event
-from transformer.web.sessions.training_queue import BusyError
 
 from .endpoints import BEER, SENTENCES, as_sent, ask, called
 
@@ -58,14 +58,14 @@ def test_a_program_gets_code_numbers_and_texts() -> None:
 class Busy:
     """A training queue that shows what a test has it show."""
 
-    def __init__(self, *events: Event | BusyError) -> None:
+    def __init__(self, *events: Event | MessageError) -> None:
         self.events = events
         self.asked: list[tuple[str, Client]] = []
 
     async def train_mistake(self, mistake: str, client: Client) -> AsyncGenerator[Event]:
         self.asked.append((mistake, client))
         for event in self.events:
-            if isinstance(event, BusyError):
+            if isinstance(event, MessageError):
                 raise event
             yield event
 

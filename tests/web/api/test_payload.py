@@ -139,10 +139,10 @@ def test_page_and_files_have_the_words_of_a_run_of_pieces(pieces: Translator) ->
     """What a word of several pieces attends to is tested in tests/inference/test_words.py."""
     run = pieces.translate(SENTENCES[0])
     words: Any = for_page(run, None, pieces.checkpoint)["words"]
-    assert " ".join(words["source"]["names"]) == "Der alte Mann trinkt ein kaltes Bier . E"
+    assert " ".join(words["source"].names) == "Der alte Mann trinkt ein kaltes Bier . E"
     for side, tokens in (("source", run.source), ("decoder_input", run.decoder_input), ("output", run.output)):
-        assert len(words[side]["of"]) == len(tokens)
-        assert sorted(set(words[side]["of"])) == list(range(len(words[side]["names"])))
+        assert len(words[side].of) == len(tokens)
+        assert sorted(set(words[side].of)) == list(range(len(words[side].names)))
     for in_words in (False, True):
         sources = {cell["id"]: cell["source"] for cell in json.loads(notebook(run, "model", words=in_words))["cells"]}
         assert ("words=True" in sources["table"]) == in_words

@@ -14,7 +14,7 @@ from .endpoints import BEER, ask
 @pytest.mark.parametrize(("length", "d_model"), [(1, 1), (5, 7), (200, 1024)])
 def test_an_encoding_is_sent_whole(length: int, d_model: int) -> None:
     answer = ask(positional_encoding, {"length": length, "d_model": d_model})
-    np.testing.assert_array_equal(numbers(answer["values"]), sinusoidal_positions(length, d_model).ravel())
+    np.testing.assert_array_equal(numbers(answer["data"]), sinusoidal_positions(length, d_model).ravel())
 
 
 def numbers(array: str) -> np.ndarray:
@@ -38,4 +38,4 @@ def test_the_size_of_an_encoding_is_bounded() -> None:
 def test_the_order_of_the_waves_is_the_models() -> None:
     size = {"length": 5, "d_model": 6}
     one, other = (ask(positional_encoding, {**size, "sinusoid": order}) for order in ("interleaved", "halves"))
-    assert one["values"] != other["values"]
+    assert one["data"] != other["data"]

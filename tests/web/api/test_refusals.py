@@ -16,8 +16,8 @@ def test_a_refused_sentence_leads_on() -> None:
 
 def test_pairs_to_learn_are_like_the_sentence() -> None:
     found = ask(similar_pairs, {"checkpoint": "toy", "sentence": "Ich trinke ein Cola"})
-    assert found["pairs"][0] == ["Ich möchte ein Cola", "I want a coke."]
+    assert found[0] == ["Ich möchte ein Cola", "I want a coke."]
     found = ask(similar_pairs, {"checkpoint": "classroom", "sentence": "Das Wetter ist heute furchtbar."})
-    assert found["pairs"][0][1] == "How is the weather today?"
+    assert found[0][1] == "How is the weather today?"
     for checkpoint in ("toy", "classroom"):
-        assert len(ask(similar_pairs, {"checkpoint": checkpoint, "sentence": "xyzzy"})["pairs"]) == SUGGESTED_PAIRS
+        assert len(ask(similar_pairs, {"checkpoint": checkpoint, "sentence": "xyzzy"})) == SUGGESTED_PAIRS

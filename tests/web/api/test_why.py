@@ -51,10 +51,11 @@ def test_the_pieces_of_a_word_are_one(marian: Path, monkeypatch: pytest.MonkeyPa
     run: Translation = model.translate(SENTENCES[0])
     request = WhyRequest(checkpoint="", sentence=run.sentence, step=1, other=None, words=True)
     answer = why.why.__wrapped__(request)  # type: ignore[attr-defined]
-    of, names = run.words()[0]
-    assert len(answer["keys"]) == len(names) < len(run.source)
+    words = run.words()[0]
+    assert len(answer["keys"]) == len(words.names) < len(run.source)
     source = integrated_gradients(model, run, 1).source
-    assert answer["attribution"] == pytest.approx([source[np.equal(of, i)].sum() for i in range(len(names))], abs=1e-5)
+    sums = [source[np.equal(words.of, i)].sum() for i in range(len(words.names))]
+    assert answer["attribution"] == pytest.approx(sums, abs=1e-5)
     assert sum(answer["attention"]) == pytest.approx(1, abs=1e-5)
 
 

@@ -8,10 +8,12 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from transformer.live.limits import Limits
+from transformer.messages import MessageError
 from transformer.storage.portable import PortableModel, save_portable
 from transformer.web.client import Client
 from transformer.web.sessions import model_store, own_folder
@@ -22,7 +24,6 @@ from transformer.web.sessions.model_store import (
     TEXT_BYTES,
     ModelGoneError,
     ModelStore,
-    ModelStoreFullError,
     StoredModel,
     is_own_model,
 )
@@ -61,11 +62,18 @@ def put(
         save_portable(portable, file)
     try:
         key = store.put(portable, Client(address, session), file)
-    except ModelStoreFullError:
+    except MessageError:
         file.unlink()
         raise
     FILES[key] = file
     return key
+
+
+def assert_full(store: ModelStore, *about: Any, **more: Any) -> None:
+    """There is no room for a model that would be put."""
+    with pytest.raises(MessageError) as error:
+        put(store, *about, **more)
+    assert error.value.message.key == "store.full"
 
 
 def find(store: ModelStore, key: str) -> StoredModel:
@@ -120,9 +128,7 @@ def test_a_model_in_use_is_safe_from_other_sessions(store: ModelStore, clock: Cl
     store.limits = Limits(megabytes=2)
     keys = [put(store, session, megabytes=1) for session in "ab"]
     clock.now += SAFE_SECONDS
-    with pytest.raises(ModelStoreFullError) as error:
-        put(store, "c", megabytes=1)
-    assert error.value.message.key == "store.full"
+    assert_full(store, "c", megabytes=1)
     assert kept(*keys) == [True, True]
     clock.now += 1
     assert kept(put(store, "c", megabytes=1), *keys) == [True, False, True]
@@ -133,8 +139,7 @@ def test_a_sessions_own_oldest_makes_room_first_and_none_goes_in_vain(store: Mod
     idle = put(store, "idle", megabytes=1)
     clock.now += SAFE_SECONDS + 1
     keys = [put(store, megabytes=1) for _ in range(3)]
-    with pytest.raises(ModelStoreFullError):
-        put(store, megabytes=5)
+    assert_full(store, megabytes=5)
     assert kept(idle, *keys) == [True] * 4
     put(store, megabytes=1)
     assert kept(idle, *keys) == [True, False, True, True]
@@ -152,8 +157,7 @@ def test_the_address_that_holds_most_gives_way_first(store: ModelStore, clock: C
     assert kept(idle, small, *keys, more) == [True, True, False, True, True, True]
     other = put(store, "x", megabytes=2, address="9.9.9.9")
     assert kept(idle, small, *keys[1:], more, other) == [True, True, False, True, True, True]
-    with pytest.raises(ModelStoreFullError):  # it would hold more than the others
-        put(store, "x", megabytes=4, address="9.9.9.9")
+    assert_full(store, "x", megabytes=4, address="9.9.9.9")  # it would hold more than the others
     assert kept(idle, small, keys[2], more, other) == [True] * 5
 
 
@@ -162,8 +166,7 @@ def test_room_is_kept_for_a_model_that_is_being_made(store: ModelStore) -> None:
     mine = put(store, megabytes=1)
     with store.reserved(Client("1.2.3.4", "me"), 2 * 2**20) as reservation:  # its own model will make room
         assert kept(mine) == [True]
-        with pytest.raises(ModelStoreFullError):
-            put(store, "other")
+        assert_full(store, "other")
         new = next(NUMBERS)
         file = store.folder / f"{new}.safetensors"
         save_portable(PORTABLE, file)
@@ -183,8 +186,7 @@ def test_texts_take_room_too(store: ModelStore) -> None:
     assert sizes[0] < 100_000
     assert sizes[1] > weights + 1_500_000
     store.limits = Limits(megabytes=1)
-    with pytest.raises(ModelStoreFullError):
-        put(store, "other", many)
+    assert_full(store, "other", many)
 
 
 def test_a_model_that_is_not_used_expires(store: ModelStore, clock: Clock) -> None:

@@ -14,7 +14,8 @@ from transformer.web.api.bounded_cache import BoundedCache
 from transformer.web.opus_models import IN_ANY_LANGUAGE, OPUS
 from transformer.web.sessions import real_models
 from transformer.web.sessions.listed_models import listed
-from transformer.web.sessions.real_models import MAX_OUTPUT, MAX_PIECES, RealModelError, RealModels
+from transformer.web.sessions.model_store import RefusedModelError
+from transformer.web.sessions.real_models import MAX_OUTPUT, MAX_PIECES, RealModels
 from transformer.web.settings import Settings
 
 from ...hub import COMMIT, NAME, Hub, served, use
@@ -116,7 +117,7 @@ async def test_the_model_that_was_used_longest_ago_leaves_unless_it_is_in_use(
     models = RealModels(both, max(sizes.values()))
     async with models.in_use("one"):
         async with models.in_use("two"):
-            with pytest.raises(RealModelError) as error:
+            with pytest.raises(RefusedModelError) as error:
                 models.translator("two")
             assert error.value.message.key == "real.busy"
         assert models.translator("one")
@@ -128,7 +129,7 @@ async def test_the_model_that_was_used_longest_ago_leaves_unless_it_is_in_use(
     assert freed
 
     tiny = RealModels(both, min(sizes.values()) - 1)
-    with pytest.raises(RealModelError) as error:
+    with pytest.raises(RefusedModelError) as error:
         tiny.translator("one")
     assert error.value.message.key == "real.too_large"
 
@@ -155,7 +156,7 @@ async def outcome(models: RealModels, name: str = NAME) -> str | None:
     async with models.in_use(name):
         try:
             models.translator(name)
-        except RealModelError as error:
+        except RefusedModelError as error:
             return error.message.key
     return None
 

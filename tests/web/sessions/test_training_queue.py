@@ -12,13 +12,14 @@ import pytest
 
 from transformer.live.job import Job
 from transformer.live.limits import Limits
+from transformer.messages import MessageError
 from transformer.storage.portable import save_portable
 from transformer.web.client import Client
 from transformer.web.sessions import models
 from transformer.web.sessions import training_queue as module
-from transformer.web.sessions.model_store import ModelStore, ModelStoreFullError, size_of
+from transformer.web.sessions.model_store import ModelStore, size_of
 from transformer.web.sessions.shared_run import Event, Events
-from transformer.web.sessions.training_queue import GRACE_SECONDS, BusyError, TrainingQueue, Worker
+from transformer.web.sessions.training_queue import GRACE_SECONDS, TrainingQueue, Worker
 
 from ...live.test_stream import job
 from ...models import packed
@@ -176,7 +177,7 @@ async def test_every_failure_is_an_error_and_leaves_nothing(
         worker.finish()
 
     def full(*_: object) -> str:
-        raise ModelStoreFullError("store.full")
+        raise MessageError("store.full")
 
     failures: list[tuple[Callable[[FakeWorker], None], str]] = [
         (lambda worker: worker.write(None), "train.died"),
@@ -204,7 +205,7 @@ async def test_a_few_train_at_a_time_and_the_others_hear_their_place(
         await client.hears(place)
     assert queue.counts() == {"running": 2, "waiting": 3}
     for session, key in (("a", "train.already"), ("e", "train.already"), ("f", "train.crowded")):
-        with pytest.raises(BusyError) as error:
+        with pytest.raises(MessageError) as error:
             await anext(queue.train_mistake("rank_collapse", of(session)))
         assert error.value.message.key == key
     second.write(None)
@@ -267,8 +268,9 @@ async def test_room_for_the_model_is_there_before_its_training_begins(
         assert workers == []
     client = Listener(queue.train(JOB, of("a")))
     (await at_work(workers)).write({"event": "started"})
-    with pytest.raises(ModelStoreFullError), store.reserved(other, 8 * 2**20):
+    with pytest.raises(MessageError) as refusal, store.reserved(other, 8 * 2**20):
         pass
+    assert refusal.value.message.key == "store.full"
     with store.reserved(other, 8 * 2**20 - size_of(JOB)):
         workers[0].finish()
         await client.hears("run", "started", "trained")

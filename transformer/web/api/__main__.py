@@ -20,7 +20,7 @@ def table() -> str:
 def _row(question: Question) -> tuple[str, ...]:
     request, answer = question.types
     about = " ".join((question.function.__doc__ or "").split()).partition(". ")[0].rstrip(".")
-    answered = list(_names(answer))
+    answered = list(dict.fromkeys(_names(answer)))
     if question.streams:
         events = (get_args(get_type_hints(each)["event"]) for each in get_args(answer))
         answered = ["events " + ", ".join(dict.fromkeys(name for names in events for name in names))]

@@ -9,9 +9,10 @@ from urllib.parse import urlencode, urlsplit
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
+from ...messages import MessageError
 from .. import schema
 from ..client import Client
-from ..sessions.classes import ClassBeat, ClassEnded, ClassError, ClassEvent, LiveClass, LiveClasses, live_classes
+from ..sessions.classes import ClassBeat, ClassEnded, ClassEvent, LiveClass, LiveClasses, live_classes
 from ..settings import settings
 
 
@@ -72,9 +73,9 @@ async def lead_class(request: schema.AnyLeadRequest, client: Client) -> None:
 
 
 def _classes() -> LiveClasses:
-    """Raises ClassError where no class can be opened."""
+    """Raises MessageError where no class can be opened."""
     if settings().classes == "off":
-        raise ClassError("room.off")
+        raise MessageError("room.off")
     return live_classes()
 
 

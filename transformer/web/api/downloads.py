@@ -26,8 +26,6 @@ PACKAGES = ("torch", "gradio", "plotly", "pandas", "numpy")
 
 
 class Download(TypedDict):
-    """A file for the visitor."""
-
     name: str
     text: str
 

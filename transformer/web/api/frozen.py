@@ -44,7 +44,7 @@ PARAMETERS = (
 LENGTH = 50  # of the encoding that Positions opens with
 SMALL = 10_000_000  # parameters: up to this, every step is explained
 MAX_ARRAYS = 2_030_000  # bytes, compressed: the file then has 3 MB at most
-ARRAYS = {"data", "weights", "values", "embedding", "positions", "input"}  # fields with base64
+ARRAYS = {"data", "weights", "embedding", "positions", "input"}  # fields with base64
 MIN_ARRAY = 32  # characters
 ELSEWHERE = ("class.", "lesson.", "mistakes.", "train.")  # texts whose keys modules make that a file shares with those
 

@@ -9,9 +9,10 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from ...data import CORPORA
 from ...inference.interventions import CHANGES
-from ...inference.translator import MAX_CHARACTERS, available_checkpoints
+from ...inference.translator import MAX_CHARACTERS
 from ...messages import CATALOGUE, MessageJSON
 from ...mistakes import MISTAKES
+from ...storage.checkpoint import available_checkpoints
 from .. import schema
 from ..schema import PageSchema
 from ..sessions.models import Model, described, translator

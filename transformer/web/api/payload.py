@@ -11,10 +11,10 @@ from ...data import AlignedPair
 from ...data.alignment import GoldAlignment
 from ...data.pieces import PieceVocabulary
 from ...data.vocabulary import PAD, START
-from ...inference.attention_maps import AttentionMaps, Kind, StackedMaps, stacked
+from ...inference.attention_maps import KINDS, AttentionMaps, Kind, StackedMaps, stacked
 from ...inference.interventions import AnyChange
-from ...inference.translator import KINDS, Candidate, Translation, TranslationStep
-from ...inference.words import names_of
+from ...inference.translator import Candidate, Translation, TranslationStep
+from ...inference.words import TokenWords, names_of
 from ...network.config import Activation, Sinusoid
 from ...storage.checkpoint import Checkpoint
 
@@ -78,19 +78,12 @@ class PageMaps(StackedMaps):
     packed: NotRequired[Literal[True]]
 
 
-class WordsOf(TypedDict):
-    """The words that a series of tokens makes: the number of each token's, and their names."""
-
-    of: tuple[int, ...]
-    names: tuple[str, ...]
-
-
 class RunWords(TypedDict):
     """The words of a run whose tokens are pieces; those of the source also as they were typed."""
 
-    source: WordsOf
-    decoder_input: WordsOf
-    output: WordsOf
+    source: TokenWords
+    decoder_input: TokenWords
+    output: TokenWords
     typed: tuple[str, ...]
 
 
@@ -243,14 +236,9 @@ def byte_planes(content: bytes, size: int) -> bytes:
 
 
 def _words(run: Translation) -> RunWords:
-    source, decoder_input, output = (WordsOf(of=each.of, names=each.names) for each in run.words())
-    read = names_of(run.source, source["of"])
-    return {
-        "source": {"of": source["of"], "names": read},
-        "decoder_input": decoder_input,
-        "output": output,
-        "typed": source["names"],
-    }
+    source, decoder_input, output = run.words()
+    read = TokenWords(source.of, names_of(run.source, source.of))
+    return {"source": read, "decoder_input": decoder_input, "output": output, "typed": source.names}
 
 
 def array(values: np.ndarray) -> FloatArray:

@@ -8,14 +8,8 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from ...inference.translator import positional_encoding as encode
 from ..schema import MAX_VALUES, EncodingRequest, InputRequest, ValuesRequest
 from ..sessions.models import cached_per_checkpoint
-from .payload import floats
+from .payload import FloatArray, array, floats
 from .runs import run_of
-
-
-class Encoding(TypedDict):
-    """The positional encoding, (length, d_model), as base64 of float32."""
-
-    values: str
 
 
 class InputParts(TypedDict):
@@ -29,9 +23,9 @@ class InputParts(TypedDict):
 
 
 @lru_cache(maxsize=16)  # 1.1 MB each at most
-def positional_encoding(request: EncodingRequest) -> Encoding:
-    """The encoding of this many positions."""
-    return {"values": floats(encode(request.length, request.d_model, request.sinusoid))}
+def positional_encoding(request: EncodingRequest) -> FloatArray:
+    """The encoding of this many positions, (length, d_model)."""
+    return array(encode(request.length, request.d_model, request.sinusoid))
 
 
 @cached_per_checkpoint(16)

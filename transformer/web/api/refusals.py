@@ -4,9 +4,9 @@ import re
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from ...data import CORPORA, AlignedPair, nearest_pairs
+from ...data import CORPORA, AlignedPair, Pair, nearest_pairs
 from ...data.classroom import lexicon
-from ...inference.translator import CheckpointError, available_checkpoints
+from ...storage.checkpoint import CheckpointError, available_checkpoints
 from ..schema import RefusedRequest, RunRequest
 from ..sessions.models import corpus_of, held_out, translator
 
@@ -26,12 +26,6 @@ class Alternatives(TypedDict):
     nearest: str | None
 
 
-class SimilarPairs(TypedDict):
-    """Sentences and their translations to learn beside a sentence, as people write them."""
-
-    pairs: list[tuple[str, str]]
-
-
 def alternatives(request: RefusedRequest) -> Alternatives:
     """Suggestions after a sentence that a checkpoint has refused."""
     translator(request.checkpoint)  # raises where there is none
@@ -44,13 +38,13 @@ def alternatives(request: RefusedRequest) -> Alternatives:
     }
 
 
-def similar_pairs(request: RunRequest) -> SimilarPairs:
+def similar_pairs(request: RunRequest) -> list[Pair]:
     """Pairs to learn beside a sentence that a checkpoint has refused."""
     translator(request.checkpoint)  # raises where there is none
     corpora = [each for each in (corpus_of(request.checkpoint), CORPORA["classroom"]) if each]
     found = (nearest_pairs(request.sentence, corpus, SUGGESTED_PAIRS) for corpus in corpora)
     pairs = next(filter(None, found), None) or held_out("classroom")[:SUGGESTED_PAIRS]
-    return {"pairs": [_spelled(pair) for pair in pairs]}
+    return [_spelled(pair) for pair in pairs]
 
 
 def reads(checkpoint: str, sentence: str) -> bool:
@@ -61,7 +55,7 @@ def reads(checkpoint: str, sentence: str) -> bool:
         return False
 
 
-def _spelled(pair: AlignedPair) -> tuple[str, str]:
+def _spelled(pair: AlignedPair) -> Pair:
     """Both sides as people write them."""
     words = [word.capitalize() if word in CAPITALISED else word for word in pair.target.split()]
     target = re.sub(r" (?=[.,?!])", "", " ".join(words))

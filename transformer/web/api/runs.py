@@ -7,11 +7,12 @@ from typing import Any, cast
 
 from ...analysis.contribution import value_weighted
 from ...data import AlignedPair
-from ...data.vocabulary import PAD
-from ...inference.attention_maps import AttentionMaps
+from ...data.vocabulary import PAD, SentenceError
+from ...inference.attention_maps import KINDS, AttentionMaps
 from ...inference.interventions import NOTHING, Interventions
-from ...inference.translator import KINDS, CheckpointError, SentenceError, Translation, Translator
+from ...inference.translator import Translation, Translator
 from ...messages import Message
+from ...storage.checkpoint import CheckpointError
 from ..schema import ChangedRunRequest, MapRequest, RunRequest
 from ..sessions.model_store import when_unloaded
 from ..sessions.models import corpus_of, is_large, translator

@@ -40,10 +40,8 @@ class ParameterRow(TypedDict):
 
 
 Size = int | Literal["source", "target"]  # or a run's number of these tokens
-LENGTHS: dict[int, Literal["source", "target"]] = {
-    1_000_003: "source",
-    1_000_033: "target",
-}  # no other size equals them
+# No other size equals these.
+LENGTHS: dict[int, Literal["source", "target"]] = {1_000_003: "source", 1_000_033: "target"}
 
 
 class ShapeRow(TypedDict):
@@ -53,12 +51,6 @@ class ShapeRow(TypedDict):
     layers: int
     here: list[Size]
     paper: list[Size]
-
-
-class Shapes(TypedDict):
-    """The shape of every tensor."""
-
-    rows: list[ShapeRow]
 
 
 @cached_per_checkpoint(16)
@@ -106,7 +98,7 @@ def parameters(request: ParametersRequest) -> ParameterRow:
     return {"weights": floats(weights), "bias": bias}
 
 
-def shapes(request: CheckpointRequest) -> Shapes:
+def shapes(request: CheckpointRequest) -> list[ShapeRow]:
     """The shape of every tensor of any run, and in a network of the paper's size."""
     config = translator(request.checkpoint).checkpoint.model.config
     papers = TransformerConfig(config.src_vocab_size, config.tgt_vocab_size)
@@ -115,9 +107,7 @@ def shapes(request: CheckpointRequest) -> Shapes:
         return [LENGTHS.get(size, size) for size in shape]
 
     both = zip(shapes_of(config, *LENGTHS), shapes_of(papers, *LENGTHS), strict=True)
-    return {
-        "rows": [
-            {"stage": here.stage, "layers": here.layers, "here": named(here.shape), "paper": named(paper.shape)}
-            for here, paper in both
-        ]
-    }
+    return [
+        {"stage": here.stage, "layers": here.layers, "here": named(here.shape), "paper": named(paper.shape)}
+        for here, paper in both
+    ]

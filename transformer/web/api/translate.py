@@ -6,8 +6,8 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 
 from ...analysis import compare
 from ...data import CORPORA
+from ...data.vocabulary import SentenceError
 from ...inference.interventions import NOTHING, Interventions
-from ...inference.translator import SentenceError
 from ...messages import MessageError, MessageJSON
 from ..schema import SurpriseRequest, TranslateRequest
 from ..sessions.models import cached_per_checkpoint, examples_of, held_out, translator

@@ -78,16 +78,12 @@ def sweep(request: SweepRequest) -> Sweep:
     return _sweep(request.checkpoint, None if request.on == "held_out" else request.sentence)
 
 
+@cached_per_checkpoint(256)
 def starters(request: RunRequest) -> dict[str, Experiment]:
     """Changes to begin with, one of every kind: of this sentence's translation, or of another sentence's. None of a
     model for which no search was made."""
-    return _starters(request.checkpoint, request.sentence)
-
-
-@cached_per_checkpoint(256)
-def _starters(checkpoint: str, sentence: str) -> dict[str, Experiment]:
-    known = {} if is_large(checkpoint) else shipped(checkpoint)
-    return on_sentence(translator(checkpoint), run(checkpoint, sentence), known)
+    known = {} if is_large(request.checkpoint) else shipped(request.checkpoint)
+    return on_sentence(translator(request.checkpoint), run(request.checkpoint, request.sentence), known)
 
 
 @cached_per_checkpoint(16, own=16)
@@ -201,7 +197,7 @@ def what_if(sentence: str, changes: list[dict[str, Any]], checkpoint: str = "toy
     return {
         "baseline": for_programs(baseline),
         "modified": for_programs(modified),
-        "same_text": both.same_text,
+        "same_text": baseline.text == modified.text,
         "steps": [
             {
                 "word": step.baseline and step.baseline.token,
@@ -210,7 +206,7 @@ def what_if(sentence: str, changes: list[dict[str, Any]], checkpoint: str = "toy
             }
             for step in both.steps
         ],
-        "difference": {kind: [each.weights for each in both.maps if each.kind == kind] for kind in KINDS},
+        "difference": both.maps,
     }
 
 

@@ -99,5 +99,4 @@ def scored(request: CheckpointRequest) -> Scored:
         cells = {name: found_in_card(rf"^\| {of}, {each} \| (\S+) \|", about) for name, each in SCORED.items()}
         return {name: float(cell) for name, cell in cells.items() if cell}
 
-    ranks = row("rank correlation, source words")
-    return {"sentences": MEASURED, "error_rate": row("AER"), "correlation": ranks}
+    return {"sentences": MEASURED, "error_rate": row("AER"), "correlation": row("rank correlation, source words")}

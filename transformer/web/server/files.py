@@ -23,8 +23,8 @@ from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from ...files import shipped
-from ...inference.translator import available_checkpoints
 from ...messages import Message, MessageError
+from ...storage.checkpoint import available_checkpoints
 from ...storage.portable import PortableError, max_file_bytes
 from .. import access_log
 from ..api import turns

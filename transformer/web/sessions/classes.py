@@ -39,19 +39,8 @@ FREE_GUESSES, GUESS_SECONDS = 300, 300
 ABANDONED_SECONDS = 60  # without anybody's page: longer than a reload
 
 
-class ClassError(MessageError):
-    """A class refuses a request."""
-
-
 class StoreError(TryAgainError):
     """The store of classes cannot be read or written now."""
-
-
-class Tally(TypedDict):
-    """The votes of one round: how many students chose each choice."""
-
-    votes: list[int]
-    answered: int
 
 
 class ShownQuestion(TypedDict):
@@ -64,7 +53,7 @@ class ShownQuestion(TypedDict):
     round: int  # of the votes, from 0
     answered: int | None  # students who have answered in this round; None for a student
     seconds: float | None  # left until it closes by itself; None without a timer
-    tallies: list[Tally] | None  # of each round; None as long as the receiver may not see them
+    tallies: list[list[int]] | None  # the votes for each choice, by round; None where the receiver may not see them yet
     right: int | None  # the right choice once it is revealed, if there is one
     mine: list[int | None]  # this student's choices by round
 
@@ -82,8 +71,6 @@ class ClassEvent(TypedDict):
 
 
 class ClassEnded(TypedDict):
-    """The class has ended."""
-
     event: Literal["ended"]
 
 
@@ -117,10 +104,7 @@ class Question:
         is_open = self.takes_votes(now)
         is_visible = self.is_revealed or student is None  # whose notes nobody else sees
         counted = [Counter(votes.values()) for votes in rounds]
-        tallies: list[Tally] = [
-            {"votes": [votes[choice] for choice in range(len(self.choices))], "answered": votes.total()}
-            for votes in counted
-        ]
+        tallies = [[votes[choice] for choice in range(len(self.choices))] for votes in counted]
         return {
             "id": self.id,
             "about": self.about,
@@ -254,16 +238,16 @@ class LiveClasses:
                 self._classes[code].take(fields)
 
     async def _write(self, live: LiveClass, **fields: str) -> None:
-        """Raises ClassError if the class has ended, and StoreError."""
+        """Raises MessageError if the class has ended, and StoreError."""
         used = {"used": str(self._clock())}
         (is_there,) = await self._sync(partial(self._store.write, live.code, fields | used))
         if not is_there:
-            raise ClassError("room.unknown", code=live.code)
+            raise MessageError("room.unknown", code=live.code)
 
     async def open(self, address: str, replica: str = "") -> LiveClass:
         """A new class, with the cookie by which a proxy finds this replica. For an address with many, its oldest
-        abandoned one ends; nobody can end a class like that. Raises ClassError if there are too many, and StoreError if
-        it cannot be kept."""
+        abandoned one ends; nobody can end a class like that. Raises MessageError if there are too many, and StoreError
+        if it cannot be kept."""
         async with self._opening:  # so that two at once are counted
             await self._end_idle()
             now = self._clock()
@@ -271,10 +255,10 @@ class LiveClasses:
             if len(mine) >= MAX_CLASSES_OF_ADDRESS:
                 abandoned = [each for each in mine if each.is_abandoned(now)]
                 if not abandoned:
-                    raise ClassError("room.too_many")
+                    raise MessageError("room.too_many")
                 await self.end(min(abandoned, key=lambda each: each.used))
             if len(self._classes) >= MAX_CLASSES:
-                raise ClassError("room.too_many")
+                raise MessageError("room.too_many")
             about = {"secret": secrets.token_urlsafe(16), "address": address, "replica": replica}
             fields = {"class": json.dumps(about), "used": str(now)}
             is_new = False
@@ -285,8 +269,8 @@ class LiveClasses:
 
     async def find(self, code: str, address: str, student: str | None = None, secret: str | None = None) -> LiveClass:
         """The class of a code. Where an address has sent many wrong codes, its next ones take a second each, but not
-        for a `student` who has been in the class, nor for its teacher, by the `secret`. Raises ClassError if the class
-        does not exist, or no longer, or the secret is another; StoreError if nobody can say now."""
+        for a `student` who has been in the class, nor for its teacher, by the `secret`. Raises MessageError if the
+        class does not exist, or no longer, or the secret is another; StoreError if nobody can say now."""
         await self._end_idle()
         code = code.upper()
         live = self._classes.get(code)
@@ -298,9 +282,9 @@ class LiveClasses:
         if live is None:
             if not was_slowed:
                 self._guesses.setdefault(address, deque(maxlen=FREE_GUESSES)).append(self._clock())
-            raise ClassError("room.unknown", code=code[:CODE_LENGTH])
+            raise MessageError("room.unknown", code=code[:CODE_LENGTH])
         if secret is not None:
-            raise ClassError("room.not_yours")
+            raise MessageError("room.not_yours")
         return live
 
     async def _slow_down(self, address: str) -> bool:
@@ -319,7 +303,7 @@ class LiveClasses:
         await asyncio.sleep(turn - now)
         return True
 
-    # All that follows raises ClassError where it is refused, and StoreError where it may not have been written.
+    # All that follows raises MessageError where it is refused, and StoreError where it may not have been written.
 
     async def show(self, live: LiveClass, place: str) -> None:
         """Take those who follow to a place."""
@@ -330,7 +314,7 @@ class LiveClasses:
         last = live.question.id if live.question else 0  # also a dropped one: a late vote for it must not count here
         revealed = [each for each in live.questions if each.is_revealed]
         if len(revealed) >= MAX_QUESTIONS:
-            raise ClassError("room.many_questions", most=MAX_QUESTIONS)
+            raise MessageError("room.many_questions", most=MAX_QUESTIONS)
         closes = None if seconds is None else self._clock() + seconds
         await self._put(live, [*revealed, Question(last + 1, about, choices, closes)])
 
@@ -343,7 +327,7 @@ class LiveClasses:
         """Open a second round, beside the first, before the question is revealed."""
         question = live.question
         if question is None or question.is_revealed or question.rounds == ROUNDS:
-            raise ClassError("room.no_vote")
+            raise MessageError("room.no_vote")
         again = replace(question, is_open=True, closes=None, rounds=ROUNDS)
         await self._put(live, [*live.questions[:-1], again])
 
@@ -351,7 +335,7 @@ class LiveClasses:
         """Show the votes and the right choice."""
         question = live.question
         if question is None or (right is not None and right >= len(question.choices)):
-            raise ClassError("room.no_vote")
+            raise MessageError("room.no_vote")
         revealed = replace(question, is_open=False, is_revealed=True, right=right)
         await self._put(live, [*live.questions[:-1], revealed])
 
@@ -362,12 +346,12 @@ class LiveClasses:
         """A student's choice, which may be changed as long as the question is open. It is kept when this returns."""
         question = live.question
         if question is None or student not in live.seen:
-            raise ClassError("room.no_vote")
+            raise MessageError("room.no_vote")
         current = question.id == question_id and question.rounds - 1 == round_number
         if not current or not question.takes_votes(self._clock()):
-            raise ClassError("room.closed")
+            raise MessageError("room.closed")
         if choice >= len(question.choices):
-            raise ClassError("room.no_vote")
+            raise MessageError("room.no_vote")
         if live.votes.get((question_id, round_number), {}).get(student) != choice:
             # The place of a dropped question's votes is used for the next one's, which bounds them.
             name = f"vote {len(live.questions)} {round_number} {student}"
@@ -377,7 +361,7 @@ class LiveClasses:
         """The class as one student or the teacher (None) sees it: now, and after each change."""
         who = student or ""
         if student and len({*live.seen, *live.streams, student} - {""}) > MAX_STUDENTS:
-            raise ClassError("room.full", most=MAX_STUDENTS)
+            raise MessageError("room.full", most=MAX_STUDENTS)
         live.streams[who] += 1
         try:
             await self._write(live, **{f"seen {who}": str(self._clock())})

@@ -5,8 +5,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from ...inference.translator import available_checkpoints
 from ...storage import hub, marian
+from ...storage.checkpoint import available_checkpoints
 from ..opus_models import OPUS, ListedModel, examples_for
 from .model_store import is_own_model
 

@@ -22,13 +22,14 @@ from typing import TypeGuard
 
 from ...data import CORPORA, Corpus, uploaded_corpus
 from ...inference.device import pick_device
-from ...inference.translator import CheckpointError, Translator
+from ...inference.translator import Translator
 from ...live.job import Job
 from ...live.limits import Limits
 from ...messages import MessageError
 from ...network.config import TransformerConfig
 from ...network.cost import count_parameters
 from ...settings import from_environment
+from ...storage.checkpoint import CheckpointError
 from ...storage.portable import MAX_CARD_LENGTH, PortableError, PortableModel, load_portable
 from ..client import Client
 from . import own_folder
@@ -42,13 +43,11 @@ LOADED_BYTES = 400 * 2**20  # of all models in memory: two of the largest
 TEXT_BYTES = 12  # of memory per byte of a file's texts: measured with short pairs, which take most
 
 
-class ModelStoreFullError(MessageError):
-    """A model cannot be kept."""
+class RefusedModelError(MessageError, CheckpointError):
+    """A model that cannot be used, and why, for visitors."""
 
 
-class ModelGoneError(MessageError, CheckpointError):
-    """A model is no longer there."""
-
+class ModelGoneError(RefusedModelError):
     def __init__(self) -> None:
         super().__init__("error.model_gone")
 
@@ -104,7 +103,7 @@ class ModelStore:
     @contextmanager
     def reserved(self, client: Client, size: int) -> Iterator[Reservation]:
         """Room for a model that is still to be made. What it will replace stays, beyond the bound of the store.
-        Raises ModelStoreFullError if other models take it."""
+        Raises MessageError if other models take it."""
         reservation = Reservation(client, size)
         with self._lock:
             self._make_room(client, size)
@@ -117,11 +116,11 @@ class ModelStore:
 
     def keep(self, client: Client, file: Path, reservation: Reservation | None = None) -> str:
         """Read a model's file, and keep both as `put`. Raises PortableError, OSError if the file cannot be read;
-        ModelStoreFullError if other models take the room."""
+        MessageError if other models take the room."""
         return self.put(self._read(file), client, file, reservation)
 
     def put(self, portable: PortableModel, client: Client, file: Path, reservation: Reservation | None = None) -> str:
-        """Keep a model and its file, in the place of its `reservation`; returns its key. Raises ModelStoreFullError
+        """Keep a model and its file, in the place of its `reservation`; returns its key. Raises MessageError
         if other models take the room."""
         key = OWN_MODEL_PREFIX + secrets.token_urlsafe(24)
         model = portable.checkpoint.model
@@ -242,7 +241,7 @@ class ModelStore:
 
         able = [key for key, model in left.items() if gives_way(model)]
         if not able:
-            raise ModelStoreFullError("store.full")
+            raise MessageError("store.full")
         return max(able, key=lambda key: (by_address[left[key].client.address], held[left[key].client]))
 
     def _delete_expired(self) -> None:

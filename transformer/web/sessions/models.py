@@ -14,13 +14,13 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from ...analysis import experiments
 from ...analysis.experiments import Experiment
 from ...data import CORPORA, AlignedPair, Corpus, Example
-from ...inference.translator import CheckpointError, Translator, available_checkpoints
-from ...messages import MessageError, Words
+from ...inference.translator import Translator
+from ...messages import Words
 from ...network.cost import count_parameters
-from ...storage.checkpoint import CARD, FOLDER
+from ...storage.checkpoint import CARD, FOLDER, CheckpointError, available_checkpoints
 from .. import access_log as log
 from ..schema import CheckpointRequest
-from .model_store import LoadedModel, ModelGoneError, is_own_model, model_store, when_unloaded
+from .model_store import LoadedModel, ModelGoneError, RefusedModelError, is_own_model, model_store, when_unloaded
 from .real_models import real_models
 
 MAX_WORK = 10**11  # multiplications of one answer: some seconds of one thread
@@ -32,10 +32,6 @@ _numbers = count()
 P = ParamSpec("P")
 T = TypeVar("T")
 About = TypeVar("About", bound=str | CheckpointRequest)
-
-
-class RefusedCheckpointError(MessageError, CheckpointError):
-    """A checkpoint that cannot be used, and why, for visitors."""
 
 
 @contextmanager
@@ -124,9 +120,9 @@ def own_model(checkpoint: str) -> LoadedModel | None:
     return replace(loaded, translator=loaded.translator.named(checkpoint))
 
 
-def no_checkpoint() -> RefusedCheckpointError:
+def no_checkpoint() -> RefusedModelError:
     """Why a name is refused: which checkpoints there are."""
-    return RefusedCheckpointError("error.no_checkpoint", names=Words((*available_checkpoints(), *real_models())))
+    return RefusedModelError("error.no_checkpoint", names=Words((*available_checkpoints(), *real_models())))
 
 
 @lru_cache
@@ -139,7 +135,7 @@ def _shipped(checkpoint: str) -> tuple[Translator, str]:
         return loaded, (FOLDER / checkpoint / CARD).read_text("utf-8")
     except (CheckpointError, OSError, UnicodeDecodeError) as error:  # its message has the paths of this machine
         log.fault("checkpoint", error)
-        raise RefusedCheckpointError("error.model_broken", name=checkpoint) from error
+        raise RefusedModelError("error.model_broken", name=checkpoint) from error
 
 
 def corpus_of(checkpoint: str) -> Corpus | None:
@@ -157,7 +153,7 @@ def examples_of(checkpoint: str) -> tuple[Example, ...]:
         return real.examples
     known = corpus_of(checkpoint)
     if not known:
-        raise RefusedCheckpointError("error.no_checkpoint", names=Words(tuple(CORPORA)))
+        raise RefusedModelError("error.no_checkpoint", names=Words(tuple(CORPORA)))
     return known.examples
 
 

@@ -20,15 +20,14 @@ from typing import Any
 from safetensors import safe_open
 
 from ...inference.device import pick_device
-from ...inference.translator import CheckpointError, Translator
-from ...messages import MessageError
+from ...inference.translator import Translator
 from ...storage import hub, marian
 from ...storage.pickled import converted
 from .. import access_log
 from ..opus_models import ListedModel
 from ..settings import settings
 from .listed_models import listed
-from .model_store import when_unloaded
+from .model_store import RefusedModelError, when_unloaded
 
 MAX_PIECES = 128  # of a sentence on the page, without E; Marian models read up to 512
 MAX_OUTPUT = 160  # tokens
@@ -36,12 +35,6 @@ DOWNLOADS = 4  # at a time
 WAIT_SECONDS = 60  # for room, while all models in memory are in use
 RETRY_SECONDS = 5  # after a failure, in which the model is not tried again
 FLOAT_BYTES = 4
-
-
-class RealModelError(MessageError, CheckpointError):
-    """A real model cannot be had now, and why, for visitors."""
-
-
 REFUSALS = ("real.broken", "real.digest", "real.missing", "real.not_there", "real.offline")  # by a HubError's reason
 
 
@@ -74,7 +67,7 @@ class _Model:
     size: int = 0
     translator: Translator | None = None
     loading: Loading | None = None
-    failed: tuple[float, RealModelError] | None = None
+    failed: tuple[float, RefusedModelError] | None = None
 
 
 class RealModels:
@@ -108,12 +101,13 @@ class RealModels:
         return {"loaded": loaded, "bytes": sum(loaded.values()), "most": self.max_bytes}
 
     def translator(self, checkpoint: str) -> Translator:
-        """A listed model; where it is not in memory, this thread waits for it. Raises RealModelError if that fails."""
+        """A listed model; where it is not in memory, this thread waits for it. Raises
+        RefusedModelError if that fails."""
         with self._used(checkpoint) as model:
             if loading := self._start(model):
                 loading.done.result()
             if model.translator is None:
-                raise RealModelError("real.busy", name=checkpoint)
+                raise RefusedModelError("real.busy", name=checkpoint)
             return model.translator
 
     @asynccontextmanager
@@ -124,14 +118,14 @@ class RealModels:
             yield
             return
         with self._used(listed.checkpoint) as model:
-            with suppress(RealModelError):
+            with suppress(RefusedModelError):
                 if loading := self._start(model):
                     await loading.wait()
             yield
 
     @asynccontextmanager
     async def chosen(self, checkpoint: str) -> AsyncIterator[Loading | None]:
-        """Somebody waits for a listed model inside; None where it is in memory. Raises RealModelError if it could
+        """Somebody waits for a listed model inside; None where it is in memory. Raises RefusedModelError if it could
         not be had a moment ago."""
         with self._used(checkpoint) as model:
             yield self._start(model)
@@ -177,16 +171,16 @@ class RealModels:
                 model.loading = model.failed = None
             loading.done.set_result(None)
 
-    def _refusal(self, name: str, error: BaseException) -> RealModelError:
+    def _refusal(self, name: str, error: BaseException) -> RefusedModelError:
         """The message for visitors; details that only the operator may see go to the log."""
-        if isinstance(error, RealModelError):
+        if isinstance(error, RefusedModelError):
             return error
         if isinstance(error, hub.HubError) and error.reason == "too_large":
-            return RealModelError("real.too_large", name=name, **self._megabytes(error.size))
+            return RefusedModelError("real.too_large", name=name, **self._megabytes(error.size))
         if isinstance(error, hub.HubError) and f"real.{error.reason}" in REFUSALS:
-            return RealModelError(f"real.{error.reason}", name=name)
+            return RefusedModelError(f"real.{error.reason}", name=name)
         access_log.fault("real model", error)
-        return RealModelError("real.failed" if isinstance(error, hub.HubError) else "real.unreadable", name=name)
+        return RefusedModelError("real.failed" if isinstance(error, hub.HubError) else "real.unreadable", name=name)
 
     def _megabytes(self, size: int) -> dict[str, int]:
         return {"size": math.ceil(size / 10**6), "most": self.max_bytes // 10**6}
@@ -226,9 +220,9 @@ class RealModels:
                 raise _NobodyWaitsError
 
     def _make_room(self, model: _Model, loading: Loading, size: int) -> None:
-        """Raises RealModelError where a model is too large, or the others in memory stay in use."""
+        """Raises RefusedModelError where a model is too large, or the others in memory stay in use."""
         if size > self.max_bytes:
-            raise RealModelError("real.too_large", name=model.listed.checkpoint, **self._megabytes(size))
+            raise RefusedModelError("real.too_large", name=model.listed.checkpoint, **self._megabytes(size))
         left = False
         until = self._clock() + WAIT_SECONDS
         with self._changed:
@@ -238,7 +232,7 @@ class RealModels:
                     oldest = min(idle, key=lambda each: each.used)
                     oldest.translator, oldest.size, left = None, 0, True
                 elif self._clock() > until:
-                    raise RealModelError("real.busy", name=model.listed.checkpoint)
+                    raise RefusedModelError("real.busy", name=model.listed.checkpoint)
                 else:
                     self._changed.wait(1)
         if left:

@@ -30,7 +30,7 @@ from ...network.config import TransformerConfig
 from ...network.cost import count_parameters
 from ..client import Client
 from ..fair_queue import FairQueue, QueueFullError, Ticket
-from .model_store import ModelStore, ModelStoreFullError, Reservation, model_store, size_of
+from .model_store import ModelStore, Reservation, model_store, size_of
 from .models import Model, about
 from .shared_run import Event, Events, Joined, SharedRun
 
@@ -69,10 +69,6 @@ class TrainedModel(Trained):
 
 TrainingEvent = Waiting | Turn | LiveEvent | TrainedModel
 MistakeTrainingEvent = Joined | Waiting | Turn | MistakeEvent | Failed
-
-
-class BusyError(MessageError):
-    """No training can start now."""
 
 
 class Worker:
@@ -179,12 +175,12 @@ class TrainingQueue:
                     training.worker.stop()
 
     def check(self, client: Client) -> None:
-        """Raises BusyError where the session trains already; programs have none, and wait for each other."""
+        """Raises MessageError where the session trains already; programs have none, and wait for each other."""
         if client.session and any(each.ticket.client.session == client.session for each in self._trainings):
-            raise BusyError("train.already")
+            raise MessageError("train.already")
 
     def train(self, job: Job, client: Client) -> Events:
-        """Wait, train, and keep the model. Closing the generator ends the training. Raises BusyError if the session
+        """Wait, train, and keep the model. Closing the generator ends the training. Raises MessageError if the session
         trains already, or too many trainings wait."""
         return self._queued(client, lambda training: self._train(training, job), job.estimate)
 
@@ -210,7 +206,7 @@ class TrainingQueue:
         try:
             training = _Training(self._queue.join(client), seconds)
         except QueueFullError:
-            raise BusyError("train.crowded") from None
+            raise MessageError("train.crowded") from None
         self._trainings.append(training)
         try:
             async for place in self._places(training):
@@ -328,7 +324,7 @@ class TrainingQueue:
         try:
             key = await asyncio.to_thread(self._store.keep, client, file, reservation)
         except OSError:  # the file has been removed
-            raise ModelStoreFullError(NO_ROOM.key) from None
+            raise MessageError(NO_ROOM.key) from None
         del trained["file"]
         return trained | {"model": await asyncio.to_thread(about, key), "kept": self._store.keys_of(client.session)}
 

@@ -132,7 +132,7 @@ export function inputSum(translator: Translator, run: Translation, { stack }: Wi
 const [LIMIT, LARGE_SCORE] = [1e-4, 64]; // see transformer/analysis/self_checks.py
 
 /** Measurements of a run, each with its limit. That against torch.nn.Transformer is the server's alone. */
-export function checks(translator: Translator, run: Translation): Wire.Checks {
+export function checks(translator: Translator, run: Translation): Wire.Check[] {
   const seen = translator.record(run);
   const value = (name: string) => there(seen.get(name));
   const [rows, masked, differences]: Float32Array[][] = [[], [], []];
@@ -154,7 +154,7 @@ export function checks(translator: Translator, run: Translation): Wire.Checks {
     { name: "masked", error: largest(masked), limit: 0 },
   ];
   if (!looksAhead(run)) found.push({ name: run.probe ? "steps" : "cached", error: largest(differences), limit });
-  return { checks: found.map((each) => ({ ...each, ok: each.error <= each.limit })) };
+  return found.map((each) => ({ ...each, ok: each.error <= each.limit }));
 }
 
 const minus = (one: Float32Array, other: Float32Array) => one.map((each, i) => each - other[i]);

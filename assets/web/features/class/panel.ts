@@ -396,7 +396,7 @@ function tally(question: ShownQuestion) {
       isRight ? h("b", { class: "mark" }, "✓ ", t("room.right"), " ") : null,
       at === own ? h("small", {}, t("room.mine")) : null,
     ];
-    const bars = rounds.map(({ votes }, round) => bar(votes[at], voteShares(question, round)[at], round + 1));
+    const bars = rounds.map((votes, round) => bar(votes[at], voteShares(votes)[at], round + 1));
     return h("li", { class: isRight ? "right" : "" }, h("span", { class: "choice-name" }, text, " ", marks), bars);
   };
   const bar = (count: number, share: number, n: number) =>

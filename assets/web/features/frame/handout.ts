@@ -27,7 +27,7 @@ const WIDTH = 680; // px: what A4 holds between its margins
 /** The file's text; an error where another run is shown before it is done. */
 export async function handout() {
   const { run } = state;
-  const [measured, facts, { rows }, { checks }, style] = await Promise.all([
+  const [measured, facts, rows, checks, style] = await Promise.all([
     fetchMeasured(run),
     askAboutRun("provenance"),
     askOnce("shapes", { checkpoint: run.checkpoint }),

@@ -27,11 +27,11 @@ export function badge(signal: AbortSignal) {
     show("…", "checks.running");
     await new Promise((done) => setTimeout(done, PAUSE_MS));
     if (run !== state.run || signal.aborted) return;
-    const answer = await askAboutRun("checks").catch(() => null);
+    const checks = await askAboutRun("checks").catch(() => null);
     if (run !== state.run) return;
-    if (!answer) show("–", "checks.failed");
-    else if (answer.checks.every(({ ok }) => ok)) show("✓", "checks.right", checksTable(answer.checks));
-    else show("✗", "checks.wrong", checksTable(answer.checks));
+    if (!checks) show("–", "checks.failed");
+    else if (checks.every(({ ok }) => ok)) show("✓", "checks.right", checksTable(checks));
+    else show("✗", "checks.wrong", checksTable(checks));
   };
   const isNew = changeDetector();
   subscribe(element, () => isNew(state.run) && check());

@@ -88,9 +88,9 @@ function shapeCard() {
   async function draw() {
     const { run } = state;
     if (!isNewRun(run)) return;
-    const answer = await askOnce("shapes", { checkpoint: run.checkpoint }).catch(() => null);
+    const rows = await askOnce("shapes", { checkpoint: run.checkpoint }).catch(() => null);
     if (run !== state.run) return;
-    if (answer) element.replaceChildren(...shapeSection(answer.rows));
+    if (rows) element.replaceChildren(...shapeSection(rows));
     else isNewRun.forget();
   }
   return { element, draw };

@@ -173,9 +173,9 @@ async function fetchEncoding(parts: Parts) {
   parts.asked += 1;
   const { asked } = parts;
   const { length, d_model, sinusoid } = view;
-  const answer = await askOnce("positional_encoding", { length, d_model, sinusoid });
+  const { data } = await askOnce("positional_encoding", { length, d_model, sinusoid });
   if (asked !== parts.asked) return; // a later request is on its way
-  encoding = { length, d_model, sinusoid, values: decodeFloats(answer.values) };
+  encoding = { length, d_model, sinusoid, values: decodeFloats(data) };
   await drawMap(parts);
 }
 

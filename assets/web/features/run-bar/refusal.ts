@@ -83,7 +83,7 @@ function reason(error: Message) {
 }
 
 async function teach(checkpoint: string, sentence: string) {
-  const { pairs } = await askOnce("similar_pairs", { checkpoint, sentence }).catch(() => ({ pairs: [] }));
+  const pairs = await askOnce("similar_pairs", { checkpoint, sentence }).catch(() => []);
   document.dispatchEvent(new CustomEvent("teach:wanted", { detail: [sentence, pairs] }));
   update({ tab: "train" });
 }

@@ -51,8 +51,8 @@ export const positions: Stop = {
     }
     const last = Math.max(MIN_FAR, run.source.length) - 1; // counted from 0, as in the formula
     const { d_model } = run.model;
-    const { values } = await askOnce("positional_encoding", { length: last + 1, d_model });
-    const toFirst = cosinesTo(0, decodeFloats(values), d_model);
+    const { data } = await askOnce("positional_encoding", { length: last + 1, d_model });
+    const toFirst = cosinesTo(0, decodeFloats(data), d_model);
     const [near, far] = [toFirst[1], toFirst[last]];
     const isNear = near >= far; // few dimensions have few slow waves, and the fastest ones repeat
     const pattern = isNear ? "lesson.positions.nearby" : "lesson.positions.repeats";

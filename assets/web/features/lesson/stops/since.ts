@@ -18,7 +18,7 @@ export const since: Stop = {
   ],
   async draw({ run }) {
     const { model, attention } = run;
-    const { checks } = await askAboutRun("checks", {}, run);
+    const checks = await askAboutRun("checks", {}, run);
     const cached = checks.find(({ name }) => name === "cached");
     const here = {
       decoder: [
