@@ -320,10 +320,10 @@ def model_file() -> bytes:
         return file.read_bytes()
 
 
-def train(session: str, steps: int, corpus: str = "classroom") -> Question:
-    """A training of a corpus's pairs, as the tab Train asks for it."""
+def train(session: str, steps: int, corpus: str = "classroom", **network: int) -> Question:
+    """A training of a corpus's pairs, as the tab Train asks for it, with another network if one is given."""
     settings = DEFAULTS[corpus]
-    form = {"name": "load", "corpus": corpus, "pairs": [], "watch": ""}
+    form = {"name": "load", "corpus": corpus, "pairs": [], "watch": "", "model": settings["model"] | network}
     return ask("train", "train", session, **settings | form | {"training": settings["training"] | {"steps": steps}})
 
 
