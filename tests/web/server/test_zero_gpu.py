@@ -62,16 +62,14 @@ def server(tmp_path_factory: pytest.TempPathFactory, heard: list[str]) -> Iterat
     (folder / "sitecustomize.py").write_text(SITE)
     hub = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Hub,), {"heard": heard}))
     threading.Thread(target=hub.serve_forever, daemon=True).start()
-    server = Server(
+    with Server(
         SPACES_ZERO_GPU="true",
         SPACES_ZERO_DEVICE_API_URL=f"http://127.0.0.1:{hub.server_port}",
         TRANSFORMER_DEVICE="",
         PYTHONPATH=os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]),
         HOME=str(folder),
-    )
-    server.wait()
-    yield server
-    server.end()
+    ) as server:
+        yield server
     hub.shutdown()
 
 
