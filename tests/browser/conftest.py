@@ -280,7 +280,7 @@ class Visit:
         page.set_viewport_size(LAPTOP["viewport"])
         page.emulate_media(reduced_motion="reduce")
         if opened:
-            page.evaluate("document.body.classList.remove('dark')")
+            page.evaluate("document.body.classList.remove('dark'); document.activeElement.blur()")
             if page.locator("html").get_attribute("lang") != "en":
                 page.locator("#language").select_option("en")
         self.asked.clear()

@@ -69,8 +69,8 @@ def test_the_picture_says_what_each_layer_would_output(shared: Visit) -> None:
 SENTENCE = "Den Hund sieht der Lehrer"
 
 
-def test_the_lesson_asks_when_the_model_knows(visit: Visit) -> None:
-    page = visit.open(f"?checkpoint=classroom&sentence={SENTENCE}&tab=lesson&stop=18&step=5")
+def test_the_lesson_asks_when_the_model_knows(shared: Visit) -> None:
+    page = shared.go("classroom", SENTENCE, tab="lesson", stop=18, step=5)
     run = translate("classroom", sentence=SENTENCE)
     said = [row[4] for row in logit_lens(translator("classroom"), run).tokens]
     turn = next(layer for layer in range(len(said)) if set(said[layer:]) == {said[-1]})
@@ -83,8 +83,8 @@ def test_the_lesson_asks_when_the_model_knows(visit: Visit) -> None:
     expect(rows.nth(4).locator(".turn .word")).to_have_text(run.output[4])
 
 
-def test_the_lesson_asks_which_measure_agrees_with_the_alignment(visit: Visit) -> None:
-    page = visit.open(f"?checkpoint=classroom&sentence={SENTENCE}&tab=lesson&stop=19&step=5")
+def test_the_lesson_asks_which_measure_agrees_with_the_alignment(shared: Visit) -> None:
+    page = shared.go("classroom", SENTENCE, tab="lesson", stop=19, step=5)
     run, model = translate("classroom", sentence=SENTENCE), translator("classroom")
     pair = find(" ".join(run.source))
     assert pair
