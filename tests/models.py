@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import torch
 from hypothesis import strategies as st
 
 from transformer import Transformer, Translator, Vocabulary
 from transformer.data import uploaded_corpus
+from transformer.data.vocabulary import END, PAD, START
 from transformer.storage.checkpoint import Checkpoint
 from transformer.storage.portable import PortableModel
 
@@ -25,6 +27,19 @@ def small(word: str = "wort", **fields: Any) -> Checkpoint:
     src_vocab = Vocabulary(("P", *(f"{word}{i}" for i in range(10))), folds=True)
     tgt_vocab = Vocabulary(("P", "S", "E", *(f"{word}{i}" for i in range(model.config.tgt_vocab_size - 3))), folds=True)
     return Checkpoint(model, src_vocab, tgt_vocab, source_length=5, output_limit=7)
+
+
+def of_words(count: int, sharpness: float, **sizes: int) -> Checkpoint:
+    """A random network with this number of words on both sides, whose attention can be as sharp as a trained one's."""
+    source = Vocabulary((PAD, *(f"wort{n}" for n in range(count))), folds=True)
+    target = Vocabulary((PAD, START, END, *(f"word{n}" for n in range(count))), folds=True)
+    words = {"src_vocab_size": len(source), "tgt_vocab_size": len(target), "max_len": count + 1, "d_model": 64}
+    model = network(**words | sizes)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if name.endswith("q_proj.weight"):
+                weight.mul_(sharpness)
+    return Checkpoint(model, source, target, source_length=count, output_limit=count)
 
 
 def packed(pad_source: bool = True, **fields: Any) -> PortableModel:

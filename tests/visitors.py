@@ -4,6 +4,7 @@ import asyncio
 import base64
 import csv
 import html
+import inspect
 import io
 import json
 import math
@@ -12,7 +13,7 @@ import re
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,15 +26,17 @@ from transformer.data.classroom.corpus import HELD_OUT_SENTENCES, sample
 from transformer.inference.attention_maps import KINDS
 from transformer.live.form import DEFAULTS
 from transformer.storage.portable import PortableModel, save_portable
-from transformer.web.api import decoding, mistakes, positions, runs, what_if
-from transformer.web.api.table import ACTIONS, QUESTIONS
+from transformer.web.api.table import QUESTIONS
 from transformer.web.server.programs import plain
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
+
+from .web.api.endpoints import ACTIONS, COMPUTED
 
 Ask = Callable[["Question"], Awaitable[Any]]
 TOY = ("Ich möchte ein Bier", "ich mochte ein cola", "ein Cola", "ich ein Bier", "mochte ein bier", "Cola Bier ein")
 SILENCED = {"do": "ablate", "kind": "cross", "layer": 1, "head": 2}
 MISTAKES = ("padding_rows", "unscaled", "softmax_dim", "inverted_mask", "no_eval")  # of decoding: they train nothing
+ELSEWHERE = {"translate", "surprise", "share_model", "shared_model", "starters"}  # the last takes seconds
 OWN_MODEL = "an own model"
 GERMAN = "Heute habe ich ein kaltes Bier getrunken"
 ENGLISH = ["today", "i", "have", "drunk", "a", "cold", "beer", ".", "E"]  # the classroom's translation
@@ -190,9 +193,6 @@ class Visitor:
     def others(self) -> dict[str, Callable[[], Question]]:
         """All other actions by their names, about the sentence that is shown."""
         checkpoint, sentence, rng = self.checkpoint, self.sentence, self.rng
-        kind, mistake = rng.choice(KINDS), rng.choice(MISTAKES)
-        settings = {name: DEFAULTS["toy"][name] for name in ("model", "training", "held_out")}
-        plan = {"name": "mine", "corpus": "toy", "pairs": [], "watch": "", **settings}
         address = f"?checkpoint={checkpoint}&sentence=ein&tab=attention&layer=2"
         asked: dict[str, Callable[[], Question]] = {
             "open the page": lambda: Question("open the page", address),
@@ -201,63 +201,41 @@ class Visitor:
             "what if": lambda: self._run("what if", (SILENCED,)),
             "health": lambda: Question("health", "health", check=lambda answer: answer["status"] == "ok"),
         }
-        calls: dict[str, tuple[str, dict[str, Any]]] = {
-            "checks": ("checks", {}),
-            "heads": ("heads", {}),
-            "which heads matter": ("sweep", {"on": "sentence"}),
-            "words": ("vocabulary", {}),
-            "candidates": ("candidates", {"step": 1, "text": "a"}),
-            "why a word": ("why", {"step": 1}),
-            "what layers would output": ("lens", {}),
-            "scores of measures": ("scored", {}),
-            "what heads contribute": ("value_norms", {}),
-            "a value after W_O": ("value_output", {"kind": kind, "layer": 1, "head": 0, "key": 0}),
-            "spot the bug": ("mistake", {"name": mistake}),
-            "beam search": ("beam", {"width": 4, "alpha": 0.6}),
-            "sample": ("sampled", {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": rng.randrange(9)}),
-            "teacher forcing": ("forced", {"mistake": None}),
-            "a forced mistake that stays": ("diverging", {}),
-            "a forced mistake": ("forced", {"mistake": {"step": 1, "word": "a"}}),
-            "inside a head": ("inside", {"kind": kind, "layer": rng.randrange(2)}),
-            "a matrix's row": ("parameters", {"kind": kind, "layer": 1, "part": "q_proj", "row": rng.randrange(9)}),
-            "residual stream": ("stack", {}),
-            "shapes": ("shapes", {}),
-            "positions": ("positional_encoding", {"length": rng.randrange(10, 60), "d_model": 64}),
-            "embedding + position": ("input_sum", {"stack": rng.choice(("encoder", "decoder"))}),
-            "CSV": ("weights_csv", {}),
-            "notebook": ("notebook", {}),
-            "interactive page": ("interactive", {"place": "?tab=attention"}),
-            "handout": ("provenance", {}),
-            "open a CSV": ("pairs", table()),
-            "plan a training": ("plan", plan),
-            "a recorded training": ("recorded", {"name": "output_in_forward"}),
-            "a refusal's alternatives": ("alternatives", {"own": []}),
-            "a refusal's pairs": ("similar_pairs", {}),
+        varied: dict[str, Any] = {
+            "checkpoint": checkpoint,
+            "sentence": sentence,
+            "kind": rng.choice(KINDS),
+            "layer": rng.randrange(2),
+            "key": 0,
+            "row": rng.randrange(9),
+            "seed": rng.randrange(9),
+            "length": rng.randrange(10, 60),
+            "stack": rng.choice(("encoder", "decoder")),
+            "mistake": rng.choice((None, {"step": 1, "word": "a"})),
         }
-        for action, (name, more) in calls.items():
-            body = {"checkpoint": checkpoint, "sentence": sentence, "changes": [], **more}
-            asked[action] = lambda a=action, n=name, b=body: ask(a, n, self.session, **b)  # type: ignore[misc]
-        planned = asked["plan a training"]  # in this process it would start another one, for the training to come
-        # Its seconds change with the load.
-        asked["plan a training"] = lambda: replace(planned(), expected=None, check=lambda got: not got["problems"])
-        saved = asked["interactive page"]
+
+        def about_it(request: dict[str, Any]) -> dict[str, Any]:
+            return request | {name: value for name, value in varied.items() if name in request}
+
+        settings = {name: DEFAULTS["toy"][name] for name in ("model", "training", "held_out")}
+        requests = {function.__name__: request for function, request in COMPUTED.items()}
+        requests["pairs"] = table()
+        requests["plan"] = {"name": "mine", "corpus": "toy", "pairs": [], "watch": "", **settings}
+        requests["mistake"] = requests["mistake"] | {"name": rng.choice(MISTAKES)}
+        for name in sorted(requests.keys() - ELSEWHERE):
+            body = about_it(requests[name]) | ({"changes": []} if "changes" in requests[name] else {})
+            asked[name] = partial(ask, name, name, self.session, **body)
         title = f"<title>{html.escape(sentence)} ·"  # numbers are packed, and a batch rounds them otherwise
-        asked["interactive page"] = lambda: replace(saved(), expected=None, check=lambda got: title in got["text"])
-        arguments: dict[Callable[..., Any], tuple[Any, ...]] = {
-            runs.translate: (sentence, checkpoint),
-            runs.attention: (sentence, kind, 1, 2, checkpoint),
-            runs.contributions: (sentence, kind, 1, 2, checkpoint),
-            positions.positions: (10, 64),
-            what_if.what_if: (sentence, [SILENCED], checkpoint),
-            what_if.which_heads_matter: (sentence, checkpoint),
-            decoding.beam_search: (sentence, 3, 1.0, checkpoint),
-            decoding.sample: (sentence, 2.0, 0, 1.0, 7, checkpoint),
-            decoding.teacher_forcing: (sentence, checkpoint, None, ""),
-            mistakes.spot_the_bug: (mistake, sentence, checkpoint),
+        checks: dict[str, Callable[[Any], bool]] = {
+            # In this process it would start another one, for the training to come. Its seconds change with the load.
+            "plan": lambda answer: not answer["problems"],
+            "interactive": lambda answer: title in answer["text"],
         }
-        assert set(arguments) == set(ACTIONS)
-        for function, values in arguments.items():
-            asked[f"API {function.__name__}"] = lambda f=function, v=values: program(f, *v)  # type: ignore[misc]
+        for name, check in checks.items():
+            asked[name] = partial(replace, asked[name](), expected=None, check=check)
+        for action, request in ACTIONS.items():
+            values = inspect.signature(action).bind(**about_it(request)).args
+            asked[f"API {action.__name__}"] = partial(program, action, *values)
         return asked
 
     def names(self) -> list[str]:
@@ -320,10 +298,10 @@ def model_file() -> bytes:
         return file.read_bytes()
 
 
-def train(session: str, steps: int, corpus: str = "classroom") -> Question:
-    """A training of a corpus's pairs, as the tab Train asks for it."""
+def train(session: str, steps: int, corpus: str = "classroom", **network: int) -> Question:
+    """A training of a corpus's pairs, as the tab Train asks for it, with another network if one is given."""
     settings = DEFAULTS[corpus]
-    form = {"name": "load", "corpus": corpus, "pairs": [], "watch": ""}
+    form = {"name": "load", "corpus": corpus, "pairs": [], "watch": "", "model": settings["model"] | network}
     return ask("train", "train", session, **settings | form | {"training": settings["training"] | {"steps": steps}})
 
 

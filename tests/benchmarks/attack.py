@@ -377,8 +377,7 @@ def measured(row: Row, seconds: float, rest: float) -> bool:
         settings: Any = {"GRADIO_TEMP_DIR": str(files), "TRANSFORMER_CLASSES": str(classes)}
         proxies = str(int(row.behind_nginx))
         server = row.server(log=log, TRANSFORMER_MODELS_MINUTES="1", TRANSFORMER_PROXIES=proxies, **settings)
-        stack.callback(server.end)
-        server.wait()
+        stack.enter_context(server)
         port = stack.enter_context(nginx_before([server], Path(folder))) if row.behind_nginx else server.port
         asyncio.run(honest(port, 3))  # warm-up
         alone = asyncio.run(honest(port, seconds / 2))

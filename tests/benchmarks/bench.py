@@ -68,9 +68,8 @@ def main() -> None:
         rows.append(row)
     if chosen != list(PARTS):
         return  # a single part is only printed
-    RESULTS.write_text(
-        json.dumps({"machine": machine(), "rows": list(map(asdict, rows))}, indent=2, ensure_ascii=False) + "\n"
-    )
+    measured = {"machine": machine(), "rows": list(map(asdict, rows))}
+    RESULTS.write_text(json.dumps(measured, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
     README.write_text(put(README.read_text(), written(*read())))
 
 

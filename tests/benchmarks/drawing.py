@@ -10,19 +10,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pydantic_core import to_jsonable_python
 
 from tests.browser.chromium import launched
 from tests.browser.conftest import APP, LAPTOP, ROOT, Server
-from transformer import Transformer, TransformerConfig, Translator
-from transformer.data.vocabulary import END, PAD, START, Vocabulary
+from tests.models import of_words
+from transformer import Translator
+from transformer.data.vocabulary import END
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.translator import Translation
 from transformer.storage.checkpoint import Checkpoint
 from transformer.storage.portable import PortableModel, save_portable
-from transformer.training import seeded_model
 from transformer.web.api.payload import for_page
 
 from .ratio import Ratio, alternate, bound, ratio
@@ -62,21 +61,13 @@ WORK = """([what, how, value]) => new Promise((done) => requestAnimationFrame(()
 }))"""
 
 
-def of_words(count: int) -> tuple[Translation, Checkpoint]:
-    """A run with this number of words on both sides, of a random network of the toy's size whose attention is as sharp
-    as that of a trained one."""
-    source = Vocabulary((PAD, *(f"wort{n}" for n in range(count))), folds=True)
-    target = Vocabulary((PAD, START, END, *(f"word{n}" for n in range(count))), folds=True)
-    sizes: dict[str, Any] = {"d_model": 64, "n_heads": 8, "d_ff": 256, "num_encoder_layers": 6, "num_decoder_layers": 6}
-    config = TransformerConfig(src_vocab_size=len(source), tgt_vocab_size=len(target), max_len=count, **sizes)
-    model: Transformer = seeded_model(config, 0).eval()
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if name.endswith("q_proj.weight"):
-                parameter.mul_(8)
-    checkpoint = Checkpoint(model, source, target, source_length=count, output_limit=count)
-    said = [*target.words[: count - 1], END]
-    return Translator(checkpoint, "random").translate(" ".join(source.words), forced=said), checkpoint
+def random_run(count: int) -> tuple[Translation, Checkpoint]:
+    """A run with this number of words on both sides, of a network of the toy's size."""
+    sizes = {"n_heads": 8, "d_ff": 256, "num_encoder_layers": 6, "num_decoder_layers": 6}
+    checkpoint = of_words(count, sharpness=8, **sizes)
+    said = [*checkpoint.tgt_vocab.words[: count - 1], END]
+    run = Translator(checkpoint, "random").translate(" ".join(checkpoint.src_vocab.words), forced=said)
+    return run, checkpoint
 
 
 def toy() -> tuple[Translation, Checkpoint]:
@@ -184,13 +175,13 @@ def starting(browser: Browser, classes: Path) -> float:
 
 def measure() -> Iterator[Ratio]:
     """Measure all rows, in some minutes."""
-    runs = {"the toy": (toy(), FRAME_MS), f"{WORDS} words": (of_words(WORDS), FRAME_MS)}
-    runs[f"{LONGEST} words"] = of_words(LONGEST), LONGEST_MS
+    runs = {"the toy": (toy(), FRAME_MS), f"{WORDS} words": (random_run(WORDS), FRAME_MS)}
+    runs[f"{LONGEST} words"] = random_run(LONGEST), LONGEST_MS
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright, launched(playwright) as browser:
         folder = Path(name)
         with served() as server:
             for what, ((run, checkpoint), most) in runs.items():
                 yield from switches(shown_in_page(browser, server.url, run, checkpoint), what, run, most)
-            yield inside(browser, server.url, folder, of_words(WORDS)[1])
+            yield inside(browser, server.url, folder, random_run(WORDS)[1])
         took = alternate(lambda: starting(browser, folder / "classes"), importing, STARTS)
         yield ratio("page ready (first map drawn) after app.py starts", "importing torch and gradio", 1.6, *took)

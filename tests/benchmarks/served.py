@@ -13,10 +13,8 @@ from tests.browser.conftest import Server
 @contextmanager
 def served(**how: Any) -> Iterator[Server]:
     """What is given goes to `Server`."""
-    with tempfile.TemporaryDirectory() as classes:
-        server = Server(log=Path(os.devnull), TRANSFORMER_CLASSES=classes, **how)
-        try:
-            server.wait()
-            yield server
-        finally:
-            server.end()
+    with (
+        tempfile.TemporaryDirectory() as classes,
+        Server(log=Path(os.devnull), TRANSFORMER_CLASSES=classes, **how) as server,
+    ):
+        yield server

@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlencode
 
 import httpx
@@ -65,7 +65,8 @@ def until(true: Callable[[], bool], patience: int = PATIENCE) -> None:
 
 
 class Server:
-    """`python app.py` on a port of this machine; it can be killed, and started again on the same port."""
+    """`python app.py` on a port of this machine; it can be killed, and started again on the same port. As a context it
+    answers, and then ends."""
 
     command: tuple[str, ...] = ("app.py",)
 
@@ -92,7 +93,9 @@ class Server:
                 return
             except OSError:  # nobody listens, or it took too long
                 time.sleep(0.2)
-        raise RuntimeError(f"app.py does not answer (exit status {self.process.poll()})")
+        status = self.process.poll()
+        self.kill()
+        raise RuntimeError(f"app.py does not answer (exit status {status})")
 
     def kill(self) -> None:
         self.process.kill()
@@ -101,6 +104,13 @@ class Server:
     def end(self) -> None:
         self.process.terminate()
         self.process.wait(timeout=60)
+
+    def __enter__(self) -> Self:
+        self.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -270,7 +280,7 @@ class Visit:
         page.set_viewport_size(LAPTOP["viewport"])
         page.emulate_media(reduced_motion="reduce")
         if opened:
-            page.evaluate("document.body.classList.remove('dark')")
+            page.evaluate("document.body.classList.remove('dark'); document.activeElement.blur()")
             if page.locator("html").get_attribute("lang") != "en":
                 page.locator("#language").select_option("en")
         self.asked.clear()

@@ -342,6 +342,19 @@ def broken_rules(page: Page, whole: bool = False) -> list[str]:
     return faults(page, AXE_SAYS, [WITHOUT_SIZES, whole])
 
 
+def expect_tabs_for_everybody(page: Page, tabs: Sequence[str], by_key: bool, drawn: Callable[[str], object]) -> None:
+    """All tabs of a page that shows the first of them, by the arrow keys or by clicks."""
+    page.evaluate(AXE)
+    for tab in tabs:
+        if by_key and tab != tabs[0]:
+            page.keyboard.press("ArrowRight")
+        else:
+            page.locator(f"#tab-{tab}").click()
+        drawn(tab)
+        assert page.evaluate(AXE_SAYS, [RULES, True]) == [], tab
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), tab
+
+
 LAPTOP, SMALL = (1280, 800), (320, 640)
 
 

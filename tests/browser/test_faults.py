@@ -79,10 +79,8 @@ class Space(Server):
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Space]:
-    server = Space(tmp_path_factory.mktemp("space"))
-    server.wait()
-    yield server
-    server.end()
+    with Space(tmp_path_factory.mktemp("space")) as server:
+        yield server
 
 
 def test_a_checkpoint_that_was_spoilt_before_it_is_chosen(server: Space) -> None:

@@ -194,20 +194,3 @@ def test_choosing_again_and_again_doubles_nothing(visit: Visit) -> None:
         visit.ask("ich möchte ein Cola")
     visit.settle()
     assert sorted(visit.asked) == ["checks", "inside", "translate"]
-
-    page.route("**/locales/zh-Hans.json", lambda route: route.abort())
-    page.reload()
-    page.locator("#language").select_option("zh-Hans")  # a catalogue that does not come leaves the page as it is
-    expect_language(page, "en")
-    choose(page, "zh-Hant")
-
-
-def test_a_browser_is_answered_in_its_own_language(visit: Visit) -> None:
-    page = visit.page
-    agent = page.evaluate("navigator.userAgent")
-    browser = page.context.new_cdp_session(page)
-    for locale, language in (("zh-HK", "zh-Hant"), ("zh-CN", "zh-Hans"), ("de-DE", "en")):
-        browser.send("Emulation.setUserAgentOverride", {"userAgent": agent, "acceptLanguage": locale})
-        visit.open()
-        assert page.evaluate("navigator.languages") == [locale]
-        expect_language(page, language)

@@ -4,14 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-import torch
 from playwright.sync_api import Locator, Page, expect
 
-from transformer import Vocabulary
-from transformer.storage.checkpoint import Checkpoint
 from transformer.storage.portable import PortableModel, save_portable
 
-from ..networks import network
+from ..models import of_words
 from . import made_up, maps
 from .catalogue import matching, t
 from .conftest import PHONE, ROOM, Visit, in_menu, move, place, until
@@ -98,16 +95,9 @@ ON_PAPER = 12  # rows and columns of a map
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random network whose attention is sharp."""
-    source = Vocabulary(("P", *(f"wort{n}" for n in range(WORDS))), folds=True)
-    target = Vocabulary(("P", "S", "E", *(f"word{n}" for n in range(WORDS))), folds=True)
-    sizes = {"src_vocab_size": len(source), "tgt_vocab_size": len(target), "max_len": WORDS + 1, "d_model": 64}
-    model = network(**sizes)
-    with torch.no_grad():
-        for name, weight in model.named_parameters():
-            if name.endswith("q_proj.weight"):
-                weight.mul_(40)
-    checkpoint = Checkpoint(model, source, target, source_length=WORDS, output_limit=WORDS)
-    pairs = ((" ".join(source.words), " ".join(target.words[1 : WORDS - 1])),)
+    checkpoint = of_words(WORDS, sharpness=40)
+    source, target = checkpoint.src_vocab.words, checkpoint.tgt_vocab.words
+    pairs = ((" ".join(source), " ".join(target[1 : WORDS - 1])),)
     made = tmp_path_factory.mktemp("long") / "long.safetensors"
     save_portable(PortableModel(checkpoint, "long", "own", pairs, {}, "# long\n"), made)
     return made

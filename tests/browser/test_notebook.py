@@ -55,12 +55,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def lab(folder: Path) -> Iterator[str]:
-    server = Lab(folder)
-    try:
-        server.wait()
+    with Lab(folder) as server:
         yield server.url
-    finally:
-        server.end()
 
 
 def heading(figure: FrameLocator, layer: int, head: int) -> None:

@@ -37,11 +37,9 @@ def server(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve
     home = str(tmp_path_factory.mktemp("home"))
     with served(hub) as address:
         listed = f"{NAME}@{COMMIT}, owner/opus-mt-fr-en"
-        server = Server(HF_ENDPOINT=address, HF_HOME=home, HF_HUB_CACHE=f"{home}/hub", TRANSFORMER_MODELS=listed)
-        server.wait()
-        yield server
-        hub.may_send.set()
-        server.end()
+        with Server(HF_ENDPOINT=address, HF_HOME=home, HF_HUB_CACHE=f"{home}/hub", TRANSFORMER_MODELS=listed) as server:
+            yield server
+            hub.may_send.set()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from transformer.analysis.contribution import integrated_gradients, logit_lens
+from transformer.analysis.contribution import integrated_gradients, logit_lens, value_weighted
 from transformer.analysis.word_removal import scores_without
 from transformer.data.classroom.corpus import find
 
@@ -69,8 +69,8 @@ def test_the_picture_says_what_each_layer_would_output(shared: Visit) -> None:
 SENTENCE = "Den Hund sieht der Lehrer"
 
 
-def test_the_lesson_asks_when_the_model_knows(visit: Visit) -> None:
-    page = visit.open(f"?checkpoint=classroom&sentence={SENTENCE}&tab=lesson&stop=18&step=5")
+def test_the_lesson_asks_when_the_model_knows(shared: Visit) -> None:
+    page = shared.go("classroom", SENTENCE, tab="lesson", stop=18, step=5)
     run = translate("classroom", sentence=SENTENCE)
     said = [row[4] for row in logit_lens(translator("classroom"), run).tokens]
     turn = next(layer for layer in range(len(said)) if set(said[layer:]) == {said[-1]})
@@ -83,19 +83,21 @@ def test_the_lesson_asks_when_the_model_knows(visit: Visit) -> None:
     expect(rows.nth(4).locator(".turn .word")).to_have_text(run.output[4])
 
 
-def test_the_lesson_asks_which_measure_agrees_with_the_alignment(visit: Visit) -> None:
-    page = visit.open(f"?checkpoint=classroom&sentence={SENTENCE}&tab=lesson&stop=19&step=5")
+def test_the_lesson_asks_which_measure_agrees_with_the_alignment(shared: Visit) -> None:
+    page = shared.go("classroom", SENTENCE, tab="lesson", stop=19, step=5)
     run, model = translate("classroom", sentence=SENTENCE), translator("classroom")
     pair = find(" ".join(run.source))
     assert pair
     expect(page.locator("#lesson .why-table .gold")).to_have_text("hund")
-    right = dict.fromkeys(("attribution", "attention", "removal"), 0)
+    right = dict.fromkeys(("attribution", "attention", "contribution", "removal"), 0)
+    weighted = value_weighted(model, run).maps
     linked = [step for step, keys in enumerate(pair.gold.sure) if keys]
     for step in linked:
         score, *without = np.exp(scores_without(model, run, [[i] for i in range(len(run.source))], step)[:, 0])
         pointed = {
             "attribution": integrated_gradients(model, run, step).source,
             "attention": np.mean([m.weights[:, step] for m in run.attention.cross], axis=(0, 1)),
+            "contribution": np.mean([m.weights[:, step] for m in weighted.cross], axis=(0, 1)),
             "removal": score - np.array(without),
         }
         if max(pointed["removal"]) <= 0.2 * score:
@@ -103,7 +105,7 @@ def test_the_lesson_asks_which_measure_agrees_with_the_alignment(visit: Visit) -
         for name, values in pointed.items():
             right[name] += int(np.argmax(values)) in pair.gold.sure[step]
     best = [name for name, count in right.items() if count == max(right.values())]
-    answer = 4 if len(best) > 1 else 1 + list(right).index(best[0])
+    answer = len(right) + 1 if len(best) > 1 else 1 + list(right).index(best[0])
     page.locator("#lesson .choice").first.wait_for()
     page.keyboard.press(f"{answer}")
     expect(page.locator("#lesson .reveal")).to_contain_text(t("lesson.right"))

@@ -1,11 +1,11 @@
-// The language that was chosen last is spoken, whichever texts come first.
+// The language that was chosen last is spoken, whichever texts come first; at first it is the browser's.
 
 import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { fetchAsset } from "../../assets/web/api/schema.ts";
-import { chooseLanguage, language } from "../../assets/web/state/i18n.ts";
+import { chooseLanguage, language, speakPreferredLanguage } from "../../assets/web/state/i18n.ts";
 
 test("texts that come late do not undo a later choice", async ({ mock }) => {
   Object.assign(document, { baseURI: "https://example.org/", documentElement: {}, dispatchEvent() {} });
@@ -21,6 +21,17 @@ test("texts that come late do not undo a later choice", async ({ mock }) => {
   answers.zh(null);
   await first;
   assert.equal(language, "en");
+});
+
+test("a browser is answered in its own language", async ({ mock }) => {
+  Object.assign(document, { documentElement: {}, dispatchEvent() {} });
+  Object.assign(globalThis, { location: { search: "", hash: "" } });
+  mock.method(globalThis, "fetch", async () => new Response("{}"));
+  for (const [tag, spoken] of Object.entries({ "zh-HK": "zh-Hant", "zh-CN": "zh-Hans", "de-DE": "en" })) {
+    Object.defineProperty(navigator, "languages", { value: [tag], configurable: true });
+    await speakPreferredLanguage();
+    assert.equal(language, spoken);
+  }
 });
 
 test("a packed file is read whether or not its host had the browser unpack it", async ({ mock }) => {

@@ -146,14 +146,16 @@ def assert_shows(frame: dict[str, Any], checkpoint: Checkpoint, job: Job) -> Non
 
 
 @pytest.mark.parametrize(
-    ("corpus", "changes"),
+    ("share", "corpus", "changes"),
     [
-        ("own", {"steps": 1}),
-        ("own", {"steps": 40, "dropout": 0.0, "label_smoothing": 0.1, "schedule": "one-cycle"}),
-        ("own", {"tie_weights": True, "norm_first": True, "schedule": "warmup", "warmup_steps": 5}),
-        ("own", {"positional_encoding": False, "held_out": 0.4}),
-        ("classroom", {"steps": 3, "held_out": 0.3}),
+        (LIVE, "own", {"steps": 1}),
+        (LIVE, "own", {"steps": 40, "dropout": 0.0, "label_smoothing": 0.1, "schedule": "one-cycle"}),
+        (DEFERRED, "own", {"steps": 40, "dropout": 0.2}),
+        (DEFERRED, "own", {"tie_weights": True, "norm_first": True, "schedule": "warmup", "warmup_steps": 5}),
+        (DEFERRED, "own", {"positional_encoding": False, "held_out": 0.4}),
+        (LIVE, "classroom", {"steps": 3, "held_out": 0.3}),
     ],
+    indirect=["share"],
 )
 def test_watching_reports_a_training_and_changes_nothing_of_it(
     corpus: str, changes: dict[str, Any], share: float, file: Path

@@ -1,6 +1,7 @@
 """The worker process runs one training, stops on any line of input, and ends with its reader.
 
-That it finishes a job, or stops it at a line, is tested in tests/browser/test_train.py; the weights, in test_stream.py.
+That it finishes a job, or stops it at a line, is tested in tests/browser/test_train.py, and of a mistake in
+tests/browser/test_mistakes.py; the weights, in test_stream.py.
 """
 
 import json
@@ -55,14 +56,6 @@ def begin(process: Process, lines: str) -> None:
     process.stdin.flush()
 
 
-def rest(process: Process) -> list[dict[str, Any]]:
-    """All events up to a clean exit."""
-    assert process.stdout
-    events = [json.loads(line, parse_constant=pytest.fail) for line in process.stdout]
-    assert (process.wait(GENEROUS), process.stderr.read()) == (0, "")
-    return events
-
-
 def test_it_exits_when_the_server_dies(process: Process, tmp_path: Path) -> None:
     todo = job()
     endless = replace(todo, training=todo.training | {"steps": 10**7}, seconds=10**7)
@@ -72,9 +65,3 @@ def test_it_exits_when_the_server_dies(process: Process, tmp_path: Path) -> None
     process.stdout.close()
     assert process.wait(GENEROUS) == 0
     assert process.stderr.read() == ""
-
-
-def test_a_mistake_is_trained_until_a_line_stops_it(process: Process) -> None:
-    begin(process, json.dumps({"mistake": "rank_collapse"}) + "\nstop\n")
-    events = rest(process)
-    assert [event["side"] for event in events] == ["wrong"] * len(events)  # and no symptom

@@ -7,6 +7,7 @@ import torch
 
 from transformer.training.distributed import ALONE, device_of_process
 
+from ..networks import agree
 from .distributed_worker import CASES, in_processes, record, seen, write_pairs
 
 
@@ -23,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", CASES)
 def test_two_processes_equal_one(name: str, folder: Path) -> None:
     alone, first, second = seen(name, folder, ALONE), *(torch.load(folder / f"{name} {rank}.pt") for rank in (0, 1))
-    assert first["progress"] == second["progress"]
+    assert second["progress"] == [pytest.approx(each, abs=1e-5) for each in first["progress"]]
     apart = torch.tensor(first["progress"]).double() - torch.tensor(alone["progress"]).double()
     assert len(apart) >= 10
     assert apart[:, 0].abs().max() == 0  # steps
@@ -31,7 +32,7 @@ def test_two_processes_equal_one(name: str, folder: Path) -> None:
     assert (apart[:, 2].abs() > 1e-6).sum() <= 1  # accuracies: rounding may turn a guess
     for parameter, value in alone["weights"].items():
         ours = first["weights"][parameter]
-        assert torch.equal(ours, second["weights"][parameter])
+        agree(ours, second["weights"][parameter])
         # A key's bias shifts all scores of a row equally: its gradient is rounding error, which Adam amplifies.
         assert parameter.endswith("k_proj.bias") or (ours - value).abs().max() < 1e-4
 

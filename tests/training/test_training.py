@@ -184,7 +184,7 @@ def test_bfloat16_trains_as_well_and_keeps_float32_weights(toy_data: Batch) -> N
         dtypes.add((name.split(".")[-1], value.dtype))
         return value
 
-    config = TrainingConfig(steps=40, learning_rate=3e-3, precision="bfloat16")
+    config = TrainingConfig(steps=60, learning_rate=3e-3, precision="bfloat16")
     progress = list(train(model, toy_data, config, probe=watch))
     assert {("logits", torch.bfloat16), ("q", torch.bfloat16), ("norm1", torch.float32)} <= dtypes
     assert {p.dtype for p in model.parameters()} == {p.grad.dtype for p in model.parameters()} == {torch.float32}

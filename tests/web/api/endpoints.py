@@ -1,10 +1,12 @@
 """Every question that computes and every action once, each with a request that it meets."""
 
+import base64
 import inspect
 import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from pydantic_core import to_json
 
@@ -122,6 +124,11 @@ def called(action: Callable[..., Any], **values: Any) -> Answer:
 def as_sent(answer: Any) -> Any:
     """As JSON has it."""
     return json.loads(to_json(answer), parse_constant=pytest.fail)
+
+
+def floats(text: str) -> np.ndarray:
+    """An array that was sent."""
+    return np.frombuffer(base64.b64decode(text), "<f4")
 
 
 def asked(function: Function, checkpoint: str, **more: Any) -> Answer:

@@ -18,7 +18,7 @@ from transformer.web.api import frozen, sublayers, translate, why
 from transformer.web.api.downloads import interactive
 
 from ...visitors import alike
-from .endpoints import BEER, CHANGED, FLAGSHIP, RUN, ask
+from .endpoints import BEER, CHANGED, FLAGSHIP, RUN, ask, floats
 
 
 class File:
@@ -61,10 +61,6 @@ class File:
     def answer(self, name: str, **request: Any) -> Any:
         found = [answer for question, asked, answer in self.packed["answers"] if (question, asked) == (name, request)]
         return self.whole(found[0])
-
-
-def floats(array: Any) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(array["data"]), "<f4")
 
 
 def saved(run: Translation, folder: Path, **how: Any) -> File:
@@ -123,7 +119,7 @@ def test_of_a_long_run_the_opened_sublayer_comes_first(
     asked = {"checkpoint": "classroom", "sentence": FLAGSHIP, "changes": [], "kind": "encoder", "layer": 1}
     kept, whole = (answer["arrays"] for answer in (file.answer("inside", **asked), ask(sublayers.inside, asked)))
     for name in ("q", "scores", "sum"):  # 16 significant bits
-        np.testing.assert_allclose(floats(kept[name]), floats(whole[name]), rtol=2**-16, atol=1e-5)
+        np.testing.assert_allclose(floats(kept[name]["data"]), floats(whole[name]["data"]), rtol=2**-16, atol=1e-5)
     assert [each["step"] for each in file.asked("why")] == [3]
     assert file.opening["place"] == "tab=inside&kind=encoder&layer=2&step=4"
     wrong: list[Any] = [{"room": "x"}, {"tab": "train"}, {"layer": -1}, {"head": True}, {"mean": 1}, {"language": "fr"}]

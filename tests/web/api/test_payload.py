@@ -20,7 +20,7 @@ from transformer.web.api.runs import attention, contributions, translate
 from transformer.web.server.page_routes import LEVEL
 
 from ...marian import SENTENCES
-from .endpoints import BEER, ask, called
+from .endpoints import BEER, ask, called, floats
 
 # ---- every weight and every number ----
 
@@ -30,8 +30,7 @@ def test_a_run_for_the_page_carries_every_weight_and_what_every_head_is_like(toy
     page = for_page(run, None, toy.checkpoint)
     for kind in KINDS:
         maps, sent = run.attention.of(kind), page["attention"][kind]
-        weights = np.frombuffer(base64.b64decode(sent["weights"]), "<f4")
-        np.testing.assert_array_equal(weights, np.stack([m.weights for m in maps]).ravel())
+        np.testing.assert_array_equal(floats(sent["weights"]), np.stack([m.weights for m in maps]).ravel())
         assert (sent["layers"], sent["heads"]) == (6, 8)
         assert ([*sent["queries"]], [*sent["keys"]]) == (list(maps[0].query_tokens), list(maps[0].key_tokens))
         assert sent["allowed"] == maps[0].allowed.tolist()

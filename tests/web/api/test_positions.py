@@ -1,24 +1,18 @@
 """The positional encoding and the input of a run are sent whole."""
 
-import base64
-
 import numpy as np
 import pytest
 
 from transformer import Translator, sinusoidal_positions
 from transformer.web.api.positions import input_sum, positional_encoding
 
-from .endpoints import BEER, ask
+from .endpoints import BEER, ask, floats
 
 
 @pytest.mark.parametrize(("length", "d_model"), [(1, 1), (5, 7), (200, 1024)])
 def test_an_encoding_is_sent_whole(length: int, d_model: int) -> None:
     answer = ask(positional_encoding, {"length": length, "d_model": d_model})
-    np.testing.assert_array_equal(numbers(answer["data"]), sinusoidal_positions(length, d_model).ravel())
-
-
-def numbers(array: str) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(array), "<f4")
+    np.testing.assert_array_equal(floats(answer["data"]), sinusoidal_positions(length, d_model).ravel())
 
 
 def test_the_input_sum_is_of_the_run_that_is_shown(toy: Translator) -> None:
@@ -27,7 +21,7 @@ def test_the_input_sum_is_of_the_run_that_is_shown(toy: Translator) -> None:
         assert tuple(answer["tokens"]) == read.tokens
         assert answer["d_model"] == 64
         for name in ("embedding", "positions", "input"):
-            np.testing.assert_array_equal(numbers(answer[name]), getattr(read, name).ravel())
+            np.testing.assert_array_equal(floats(answer[name]), getattr(read, name).ravel())
 
 
 def test_the_size_of_an_encoding_is_bounded() -> None:

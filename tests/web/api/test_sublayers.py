@@ -1,6 +1,5 @@
 """The numbers inside the network are sent as the run computed them."""
 
-import base64
 from dataclasses import fields
 
 import numpy as np
@@ -13,11 +12,11 @@ from transformer.inference.interventions import Interventions
 from transformer.web.api.sublayers import inside, parameters, stack, value_norms, value_output
 from transformer.web.sessions.models import translator
 
-from .endpoints import SENTENCES, Answer, asked
+from .endpoints import SENTENCES, Answer, asked, floats
 
 
 def array(sent: Answer) -> np.ndarray:
-    return np.frombuffer(base64.b64decode(sent["data"]), "<f4").reshape(sent["shape"])
+    return floats(sent["data"]).reshape(sent["shape"])
 
 
 @pytest.fixture(scope="module", params=SENTENCES)
@@ -88,7 +87,7 @@ def test_the_stack_is_sent_whole(checkpoint: str) -> None:
 def test_a_row_of_parameters_makes_the_number_that_inside_shows(checkpoint: str, part: str) -> None:
     seen = asked(inside, checkpoint, kind="cross", layer=1)["arrays"]
     sent = asked(parameters, checkpoint, kind="cross", layer=1, part=part, row=37)
-    weights = np.frombuffer(base64.b64decode(sent["weights"]), "<f4")
+    weights = floats(sent["weights"])
     expected, bias = parameter_row(translator(checkpoint), "cross", 1, part, 37)
     np.testing.assert_array_equal(weights, expected)
     assert sent.keys() == {"weights", "bias"}

@@ -27,15 +27,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     }
     server = Server(log=folder / "log", TRANSFORMER_PROXIES="1", **settings)
     few = sentences(600)  # drawing takes seconds
-    try:
-        server.wait()
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(attack, "drawn", lambda: few)
-            yield server
+    with server, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(attack, "drawn", lambda: few)
+        yield server
         written = sum(file.stat().st_size for file in folder.rglob("*"))
         assert written < WRITTEN  # log and files of all attacks
-    finally:
-        server.end()
 
 
 @pytest.fixture(scope="module")

@@ -50,8 +50,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     servers = [Server(TRANSFORMER_PROXIES="1") for _ in range(2)]
     with ExitStack() as stack:
         for server in servers:
-            stack.callback(server.end)
-            server.wait()
+            stack.enter_context(server)
         # A slow machine could not send more than 400 requests a second.
         changed = {"rate=400r/s": "rate=1r/s"}
         port = stack.enter_context(nginx_before(servers, tmp_path_factory.mktemp("nginx"), changed))

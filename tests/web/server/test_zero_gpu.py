@@ -5,13 +5,14 @@ import os
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 
 from tests.browser.conftest import Server
-from transformer.live.form import DEFAULTS
+from tests.visitors import train
 from transformer.messages import Message
 
 pytestmark = pytest.mark.slow
@@ -61,16 +62,14 @@ def server(tmp_path_factory: pytest.TempPathFactory, heard: list[str]) -> Iterat
     (folder / "sitecustomize.py").write_text(SITE)
     hub = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Hub,), {"heard": heard}))
     threading.Thread(target=hub.serve_forever, daemon=True).start()
-    server = Server(
+    with Server(
         SPACES_ZERO_GPU="true",
         SPACES_ZERO_DEVICE_API_URL=f"http://127.0.0.1:{hub.server_port}",
         TRANSFORMER_DEVICE="",
         PYTHONPATH=os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]),
         HOME=str(folder),
-    )
-    server.wait()
-    yield server
-    server.end()
+    ) as server:
+        yield server
     hub.shutdown()
 
 
@@ -82,19 +81,10 @@ def test_the_start_is_reported_and_the_shipped_models_are_on_the_processor(serve
 
 
 def test_a_large_training_asks_for_a_gpu_and_does_without(server: Server, heard: list[str]) -> None:
-    network = {"d_model": 256, "n_heads": 4, "d_ff": 1024, "layers": 3}
-    form = {
-        "name": "large",
-        "corpus": "toy",
-        "watch": "",
-        "held_out": 0.0,
-        "model": DEFAULTS["toy"]["model"] | network,
-        "training": DEFAULTS["toy"]["training"] | {"steps": 2},
-    }
-    begun = len(heard)
-    headers = {"X-IP-Token": TOKEN, "Session": "me"}
-    answer = httpx.post(f"{server.url}api/train", json=form, headers=headers, timeout=180, trust_env=False)
+    asked, begun = train("me", 2, "toy", d_model=256, n_heads=4, d_ff=1024, layers=3), len(heard)
+    how: dict[str, Any] = {"json": asked.body, "headers": asked.headers | {"X-IP-Token": TOKEN}, "timeout": 180}
+    answer = httpx.post(server.url + asked.path, **how, trust_env=False)
     names = [json.loads(line)["event"] for line in answer.text.splitlines()]
     assert names.count("started") == names.count("trained") == 1
-    (asked,) = [urlsplit(path) for path in heard[begun:]]
-    assert (asked.path, parse_qs(asked.query)["token"]) == ("/schedule", [TOKEN])
+    (heard_of,) = [urlsplit(path) for path in heard[begun:]]
+    assert (heard_of.path, parse_qs(heard_of.query)["token"]) == ("/schedule", [TOKEN])
