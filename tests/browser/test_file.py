@@ -14,7 +14,7 @@ from transformer import Translation, Translator
 from transformer.analysis.sublayer import inspect_sublayer
 from transformer.inference.decoding import Sampling
 
-from .catalogue import t
+from .catalogue import percent, t
 from .conftest import BIER, ROOT, alone, hosted, translate, translator
 from .test_accessible import expect_tabs_for_everybody
 
@@ -84,13 +84,17 @@ def test_it_says_the_numbers_of_the_run(browser: Browser, file: str, run: Transl
         assert float(str(first.get_attribute("data-probability"))) == run.steps[0].probability
         page.locator(".why-word summary").click()
         expect(page.locator(".why-table tbody tr")).to_have_count(3)  # measures
+        opened(page, f"{file}#tab=attention&kind=cross&drawing=all")
+        page.locator("#attention [data-word='query 0']").hover()
+        highest = max(m.weights[:, 0].max() for m in run.attention.cross)
+        expect(page.locator("#attention .hint[aria-live]")).to_contain_text(f" {percent(highest)} ")
         opened(page, f"{file}#tab=attention&kind=cross&layer=6&head=3&query=4&step=4&drawing=table")
         weights = run.attention.cross[5].weights[2, 3]
         shown = page.locator("#attention .weights tbody tr").nth(3).locator("td").first
         expect(shown).to_contain_text(f"{weights[0]:.3f}")
         page.locator("#tab-positions").click()
         drawn(page, "positions")
-        page.locator("#positions .number-chart").nth(3).hover(position={"x": 60, "y": 12})
+        page.locator("#positions .number-chart").nth(3).locator("canvas").hover(position={"x": 2, "y": 4}, force=True)
         said = page.locator("#positions .pointed-number").nth(3)
         expect(said).to_contain_text(f"{run.source_input.embedding[0, 0]:.3f}".replace("-", "−"))
         page.locator("#tab-inside").click()

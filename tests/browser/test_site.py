@@ -1,7 +1,9 @@
 """The page without a server: files of a static host, after the first visit also without it."""
 
 import gzip
+import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -186,7 +188,43 @@ def test_texts_that_do_not_come_are_english_or_said_to_be_missing(browser: Brows
         context.route(f"**/{lost}", lambda route: route.abort())
         page.goto(site)
         expect(page.get_by_text("Reload it.")).to_contain_text("重新載入")  # in every language
+    context.unroute_all()
+    context.route("**/app.js", lambda route: route.fulfill(body="const {", content_type="text/javascript"))
+    page.goto(site)
+    expect(page.get_by_text("Reload it.")).to_be_visible()
     context.close()
+
+
+CACHED = """async (address) => {
+    const texts = [];
+    for (const name of await caches.keys()) {
+        const found = await (await caches.open(name)).match(address);
+        if (found) texts.push(await found.text());
+    }
+    return texts.join();
+}"""
+
+
+def test_a_new_version_is_kept_whole_and_the_site_beside_it_stays(browser: Browser, tmp_path: Path) -> None:
+    """On a host whose files a browser may keep: their last change is long ago."""
+
+    def publish(name: str, page: str) -> None:
+        write(tmp_path / name, page)
+        os.utime(tmp_path / name / "index.html", (time.time() - 30 * 86400,) * 2)
+
+    with visiting(browser) as context, hosted(tmp_path) as url:
+        for name in ("a", "b"):
+            publish(name, f"{ELSEWHERE}/old")
+            page = opened(context, f"{url}{name}/")
+            page.evaluate("navigator.serviceWorker.ready.then(() => true)")
+        publish("a", f"{ELSEWHERE}/new")
+        page = opened(context, f"{url}a/")
+        for _ in range(100):
+            if f"{ELSEWHERE}/old" not in (kept := page.evaluate(CACHED, f"{url}a/")) and kept:
+                break
+            page.wait_for_timeout(50)
+        assert f"{ELSEWHERE}/new" in kept
+        assert f"{ELSEWHERE}/old" in page.evaluate(CACHED, f"{url}b/")
 
 
 def test_it_comes_again_without_a_network(browser: Browser, folder: Path) -> None:

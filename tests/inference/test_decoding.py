@@ -174,6 +174,11 @@ def test_each_limit_reshapes_the_distribution(limits: Any, expected: list[float]
     agree(Sampling(**limits).distribution(P), torch.tensor(expected, dtype=torch.float64))
 
 
+def test_without_a_limit_every_token_can_be_drawn() -> None:
+    """Although the likeliest already add up to 1, as they round."""
+    assert (Sampling(temperature=0.02).distribution(P) > 0).all()
+
+
 @pytest.mark.parametrize("limits", [{}, {"temperature": 2.0, "top_k": 3}, {"temperature": 0.5, "top_p": 0.9}])
 def test_tokens_are_drawn_as_often_as_their_probability(limits: Any) -> None:
     """Pearson's chi-square; a wrong distribution misses the bound by far."""

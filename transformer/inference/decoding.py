@@ -105,8 +105,8 @@ class Sampling:
         ranked, order = ((logs - logs.max()) / self.temperature).softmax(dim=-1).sort(descending=True, stable=True)
         ranked[self.top_k or len(ranked) :] = 0
         ranked = ranked / ranked.sum()
-        reached = ranked.cumsum(dim=-1) - ranked >= self.top_p  # by the tokens before this one
-        ranked[reached] = 0
+        if self.top_p < 1:  # the sum of the likeliest may round to 1
+            ranked[ranked.cumsum(dim=-1) - ranked >= self.top_p] = 0  # the tokens before this one reach it
         return torch.zeros_like(ranked).index_put((order,), ranked / ranked.sum())
 
     def chooser(self) -> Callable[[Tensor], int]:

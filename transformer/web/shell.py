@@ -35,10 +35,10 @@ const fail = (sentence) => (error) => {
 };
 """
 
+# A module that an old browser cannot read, or that came in part, fails as one that did not come.
 START = """
-import {{ start }} from "./{app}";
-start(document.querySelector(".html-container > .view")).catch(lost);
-navigator.serviceWorker?.register("./sw.js");
+import("./{app}").then(({{ start }}) => start(document.querySelector(".html-container > .view"))).catch(lost);
+navigator.serviceWorker?.register("./sw.js").catch(() => {{}}); // a browser may keep nothing
 """
 
 UNPACK = """
@@ -76,7 +76,7 @@ def site_document(opening: Any, script: str, style: str, icon: str) -> str:
     """A document beside its files: the addresses of the page's module, its styles and its icon."""
     links = (("stylesheet", style), ("icon", icon), ("modulepreload", script))
     linked = "\n".join(f'<link rel="{name}" href="{address}">' for name, address in links)
-    module = f'<script type="module" onerror="lost(event)">{START.format(app=script)}</script>'
+    module = f'<script type="module">{START.format(app=script)}</script>'
     lost = f"const lost = {_fail('shell.lost')};"
     return _document(NAME, linked, _data("opening", opening), f"<script>{FAIL}{lost}</script>", module)
 

@@ -55,7 +55,7 @@ def write(folder: Path, page: str = "") -> None:
     document = site_document(_opening(version, page), app, style, icon)
     (folder / "index.html").write_text(document, "utf-8")
     kept = json.dumps(["./", *(f"{version}/{name}" for name in sorted(files))])
-    constants = f'const VERSION = "attention-bitte-{_digest(document)}";\nconst FILES = {kept};\n'
+    constants = f'const VERSION = "{_digest(document)}";\nconst FILES = {kept};\n'
     (folder / "sw.js").write_text(constants + (shipped("assets") / "service-worker.js").read_text("utf-8"), "utf-8")
 
 

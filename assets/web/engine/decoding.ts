@@ -58,7 +58,7 @@ export function sampledFrom(model: Float32Array, { temperature, top_k, top_p }: 
   const total = kept.reduce((sum, id) => sum + powers[id], 0);
   let reached = 0;
   for (const id of kept) {
-    if (reached < top_p) drawnFrom[id] = powers[id] / total; // the tokens before this one do not reach it
+    if (top_p === 1 || reached < top_p) drawnFrom[id] = powers[id] / total; // the tokens before this one do not reach it
     reached += powers[id] / total;
   }
   const left = drawnFrom.reduce((sum, p) => sum + p);

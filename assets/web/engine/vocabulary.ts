@@ -15,8 +15,9 @@ const INVISIBLE = /[\u115f\u1160\u17b4\u17b5\u3164\uffa0]|\u034f|[\ufe00-\ufe0f]
 
 const quote = (word: string) => (SPECIAL.includes(word) ? `“${word}”` : word);
 const unquote = (word: string) => SPECIAL.find((token) => word === `“${token}”`) ?? word;
-/** Python's str.casefold, of letters that people type here: "ß" as "ss". */
-const casefold = (text: string) => text.toLowerCase().toUpperCase().toLowerCase().replaceAll("ς", "σ");
+/** Python's str.casefold, of letters that people type here: "ß" as "ss", but "ı" as it is. */
+const casefold = (text: string) => text.split("ı").map(casefoldPart).join("ı").replaceAll("ς", "σ");
+const casefoldPart = (text: string) => text.toLowerCase().toUpperCase().toLowerCase();
 const isAscii = (text: string) => /^[\0-\x7f]*$/.test(text);
 const splitAtSpaces = (text: string) => text.split(/\s+/).filter(Boolean);
 

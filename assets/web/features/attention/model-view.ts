@@ -71,7 +71,7 @@ function describeStrongest(run: DrawnRun, kind: Kind, { axis, index }: Word, the
   if (!open.includes(true)) return [word(token, own), ": ", t("masked")];
   const strongest = argmax(weights.map((each) => Math.max(...each)));
   const found = argmax(weights[strongest]);
-  return nodes(`${most ? "contribution" : "attention"}.strongest_${axis}`, {
+  return nodes(most ? `contribution.strongest_${axis}` : `attention.strongest_${axis}`, {
     word: word(token, own),
     other: word(words[found], other),
     share: formatValue(weights[strongest][found], maps),
