@@ -120,8 +120,6 @@ function layoutOf({ run, kind }: Pick<Shown, "run" | "kind">, options: Options, 
   };
 }
 
-export const heatmapHeight = (shown: Pick<Shown, "run" | "kind">, options: Options) => mapLayout(shown, options).height;
-
 /** The zoom at which a long sentence's words can be read. */
 export function zoomToRead(shown: Pick<Shown, "run" | "kind">, width: number) {
   const { cell, isLong } = mapLayout(shown, { width, zoom: 1 });

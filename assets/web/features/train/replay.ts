@@ -4,15 +4,7 @@ import type { Point, Snapshot, SnapshotRun } from "../../api/training-stream.ts"
 import { isTraining, measurementAt, training } from "../../api/training-stream.ts";
 import type { Kind } from "../../api/types.ts";
 import type { DrawnMap } from "../../charts/attention-map.ts";
-import {
-  cellOf,
-  cellTips,
-  describeRow,
-  heatmap,
-  heatmapHeight,
-  mapHeading,
-  zoomControl,
-} from "../../charts/attention-map.ts";
+import { cellOf, cellTips, describeRow, heatmap, mapHeading, zoomControl } from "../../charts/attention-map.ts";
 import { headGrid } from "../../charts/head-grids.ts";
 import { sparkline, topLoss } from "../../charts/line-chart.ts";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
@@ -130,7 +122,6 @@ function build(signal: AbortSignal) {
     waiting: h("p", { class: "hint replay-waiting" }, t("replay.waiting")),
     body: h("div", { class: "replay-body" }, player.bar, player.output, map.element, limits),
     limits,
-    mapHeight: 0,
     drawn: null as DrawnMap | null,
     /** Run `again` only where something that a part depends on has changed. */
     renew(part: string, depends: unknown[], again: () => void) {
@@ -367,9 +358,12 @@ function drawMap(parts: Parts, snapshot: Snapshot, query: number) {
   parts.renew("large", [run, kind, layer, head, width, zoom.value()], () => {
     heading.replaceChildren(...mapHeading(kind, layer, head));
     tip.hidden = true;
-    large.style.minHeight = `${tallestMap(parts, width)}px`;
     parts.drawn = heatmap({ run, kind, layer, head }, { width, zoom: zoom.value() });
     large.replaceChildren(parts.drawn.element);
+    parts.renew("tallest", [view.of, kind, words(), width, zoom.value()], () => {
+      large.style.minHeight = "";
+    });
+    large.style.minHeight = `${large.clientHeight}px`; // never less than before, when there are fewer words
   });
   const { drawn } = parts;
   if (!drawn) return;
@@ -378,18 +372,6 @@ function drawMap(parts: Parts, snapshot: Snapshot, query: number) {
   drawn.element.setAttribute("aria-label", say.textContent ?? "");
   const key = argmax(rowOf(query, run));
   parts.renew("sight", [kind, layer, head, query, key, width, zoom.value()], () => drawn.reveal(query, key));
-}
-
-/** As high as the map of the most words, so that the page does not jump when there are fewer. */
-function tallestMap(parts: Parts, width: number) {
-  const { kind } = view;
-  const zoom = parts.map.zoom.value();
-  const count = (run: SnapshotRun) => run.attention[kind].queries.length;
-  const run = training.snapshots.map(runOf).reduce((most, each) => (count(each) > count(most) ? each : most));
-  parts.renew("tallest", [run, kind, width, zoom], () => {
-    parts.mapHeight = heatmapHeight({ run, kind }, { width, zoom });
-  });
-  return parts.mapHeight;
 }
 
 function changeSinceFirst(query: number, run: SnapshotRun) {
