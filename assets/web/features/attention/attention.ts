@@ -37,7 +37,7 @@ import {
   isOpen,
   kindPicker,
   onResize,
-  showContent,
+  setContent,
 } from "../../ui/parts.ts";
 import { markHead, markWords, modelView } from "./model-view.ts";
 
@@ -179,7 +179,7 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
     draw(width: number, hasGold: boolean, row: number) {
       key.hidden = !hasGold;
       const shown = seen();
-      if (isNewScale(shown.run, shown.kind)) showContent(scale, describeScale(shown));
+      if (isNewScale(shown.run, shown.kind)) setContent(scale, describeScale(shown));
       lines.draw(state.drawing === "lines", row);
       drawPicture(width, row);
       const large = drawn as Drawn;
