@@ -177,16 +177,11 @@ function symptomOf(name: string, signal: AbortSignal, show: (found: Symptom | nu
     const key = JSON.stringify(request);
     if (key === asked) return;
     asked = key;
-    const isWanted = () => !signal.aborted && key === asked;
-    try {
-      const answer = await api.mistake(request);
-      if (isWanted()) show(answer);
-    } catch (error) {
-      if (!isWanted()) return;
-      const reason = reasonOf(error);
-      if (reason === NO_ANSWER) asked = ""; // the next change asks again
-      show(null, [h("p", { class: "message", role: "alert" }, formatMessage(reason))]);
-    }
+    const answer = await api.mistake(request).catch(reasonOf);
+    if (signal.aborted || key !== asked) return;
+    if (!("key" in answer)) return show(answer);
+    if (answer === NO_ANSWER) asked = ""; // the next change asks again
+    show(null, [h("p", { class: "message", role: "alert" }, formatMessage(answer))]);
   };
 }
 
