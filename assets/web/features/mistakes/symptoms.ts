@@ -92,12 +92,8 @@ function largeMap(run: DrawnRun, kind: Kind, head: number, file: string) {
 export function lossCurves(signal: AbortSignal) {
   const chart = lineChart(isPresenting() ? LOW_CHART : CHART, signal);
   const losses = hint(); // where there is no Plotly
-  const element = h(
-    "div",
-    { class: "savable" },
-    h("h4", {}, t("mistakes.loss")),
-    schema.plotly ? chart.element : losses,
-  );
+  const title = h("h4", {}, t("mistakes.loss"));
+  const element = h("div", { class: "savable" }, title, schema.plotly ? chart.element : losses);
   const draw = (training: MistakeTraining, names: Record<Which, string>) => {
     const curves = WHICH.filter((which) => training[which].length).map((which) => ({
       name: `${names[which]} ${training[which].at(-1)?.[1].toFixed(3)}`,
