@@ -52,7 +52,6 @@ export const refusalOf = (error: unknown): { error: MessageJSON } => ({
   error: (error instanceof Refused ? error : requestRefusal()).reason,
 });
 
-/** A model by its name. */
 function named(translators: Translators, checkpoint: string) {
   const found = translators[checkpoint];
   if (!found) throw refusal("error.no_checkpoint", { names: { shown: Object.keys(translators), rest: 0 } });
