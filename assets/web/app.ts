@@ -39,7 +39,9 @@ const TABS: Record<string, Views> = {
 /** Fill the page's place: see transformer/web/page.py. */
 export function start(page: HTMLElement) {
   if (opening.site) askOf(browserSource(opening.site));
-  document.addEventListener("teach:wanted", (event) => teach(...event.detail));
+  document.addEventListener("teach:wanted", (event) =>
+    teach(...(event as CustomEvent<Parameters<typeof teach>>).detail),
+  );
   return fillPage(page, FRAME, TABS);
 }
 

@@ -43,6 +43,7 @@ def test_every_part_says_what_it_opens_and_opens_it(overview: Page) -> None:
     expect(page.locator("#panel-attention")).to_be_focused()
     for part, expected in {
         "layer.decoder.3": {"tab": "inside", "kind": "decoder", "layer": 3},
+        "ffn.encoder.2": {"tab": "inside", "kind": "encoder", "layer": 2},
         "sublayer.cross.1": {"tab": "inside", "kind": "cross", "layer": 1},
         "positions.decoder": {"tab": "positions", "stack": "decoder"},
         "candidates": {"tab": "translate"},
@@ -50,6 +51,8 @@ def test_every_part_says_what_it_opens_and_opens_it(overview: Page) -> None:
         page.go_back()
         page.locator(f"[data-place='{part}']").click()
         until(partial(lambda wanted: place(page) == place(page) | wanted, expected))
+        if part == "ffn.encoder.2":
+            expect(page.locator("#stage-ffn")).to_be_focused()
 
 
 def test_what_is_drawn_is_the_run_and_follows_step_and_word(shared: Visit, overview: Page) -> None:

@@ -124,13 +124,6 @@ def cases() -> Iterator[Case]:
             yield each, {"checkpoint": name}
     yield "sweep", {"checkpoint": "classroom", "sentence": CLASSROOM, "on": "held_out"}
     yield "recorded", {"name": "causal_mask"}
-    for length, d_model, sinusoid in (
-        (50, 64, "halves"),
-        (9, 15, "halves"),
-        (5, 16, "interleaved"),
-        (7, 3, "interleaved"),
-    ):
-        yield "positional_encoding", {"length": length, "d_model": d_model, "sinusoid": sinusoid}
 
 
 def of_run(run: dict[str, Any]) -> Iterator[Case]:

@@ -19,10 +19,9 @@ from ..inference.interventions import NOTHING, AnyChange, Change, Index, Interve
 from ..inference.translator import MAX_BEAM_WIDTH, MAX_CHARACTERS
 from ..live.form import TrainingForm
 from ..mistakes import MISTAKES
-from ..network.config import Sinusoid
 
 MAX_SEED = 2**63 - 1
-MAX_POSITIONS, MAX_DIMENSIONS = 200, 1024  # of an encoding that a visitor may ask for
+MAX_POSITIONS = 200  # of an encoding that a visitor may look at
 MAX_VALUES = 4096  # of an array that an API client may request: about 30 KB
 MAX_SESSION_ID = 64  # characters
 MAX_PIECE = 100  # characters that a piece is searched by
@@ -142,12 +141,6 @@ class ValuesRequest(Request):
 
     length: int = Field(ge=1)
     d_model: int = Field(ge=2, multiple_of=2)
-
-
-class EncodingRequest(Request):
-    length: int = Field(ge=1, le=MAX_POSITIONS)
-    d_model: int = Field(ge=1, le=MAX_DIMENSIONS)
-    sinusoid: Sinusoid = "interleaved"
 
 
 class InputRequest(ChangedRunRequest):

@@ -33,7 +33,7 @@ QUESTIONS = {
     name: TABLE[name]
     for name in (
         *("translate", "checks", "candidates", "why", "lens", "heads", "inside", "value_output", "value_norms"),
-        *("parameters", "shapes", "input_sum", "positional_encoding"),
+        *("parameters", "shapes", "input_sum"),
     )
 }
 

@@ -6,9 +6,6 @@ import type { Message } from "./types.ts";
 
 export type MistakeTraining = ReturnType<typeof nothing>;
 
-const WINDOW_MS = 6000; // of the steps by which the speed is measured
-const MIN_WINDOW_MS = 1000;
-
 const nothing = () => ({
   phase: "idle", // asking, waiting, running, shown, recorded (shown as it was recorded), stopped, failed
   place: null as number | null, // in the queue
@@ -19,7 +16,7 @@ const nothing = () => ({
   symptom: null as Symptom | null,
   message: null as Message | null,
   joined: null as number | null, // seconds since another visitor began it
-  speed: null as number | null, // steps a second
+  since: 0, // when it began, ms
 });
 
 const trainings: Map<string, MistakeTraining> = new Map();
@@ -36,11 +33,9 @@ export async function trainMistake(name: string) {
   abort = mine;
   trainings.set(name, training);
   changed();
-  const measure = speedometer();
   try {
     for await (const event of api.train_mistake({ name: name as TrainingMistakeRequest["name"] }, mine)) {
       receiveEvent(training, event);
-      if (event.event === "progress") training.speed = measure(stepsDone(training));
       changed();
     }
   } catch (error) {
@@ -63,20 +58,11 @@ export async function showRecording(name: string) {
 
 export const stepsDone = ({ wrong, right }: MistakeTraining) => wrong.length + right.length;
 
-function speedometer() {
-  let marks: [number, number][] = []; // milliseconds, and the steps done then
-  return (done: number) => {
-    const now = performance.now();
-    marks = [...marks.filter(([time]) => now - time < WINDOW_MS), [now, done]];
-    const [time, before] = marks[0];
-    return now - time < MIN_WINDOW_MS ? null : (1000 * (done - before)) / (now - time);
-  };
-}
-
 function receiveEvent(training: MistakeTraining, data: EventOf<"train_mistake">) {
-  if (data.event === "joined") training.joined = data.seconds;
+  const now = performance.now();
+  if (data.event === "joined") Object.assign(training, { joined: data.seconds, since: now - 1000 * data.seconds });
   if (data.event === "waiting") Object.assign(training, { phase: "waiting", place: data.place, left: data.seconds });
-  if (data.event === "run") training.phase = "running";
+  if (data.event === "run") Object.assign(training, { phase: "running", since: training.since || now });
   if (data.event === "progress") {
     training[data.side].push(...data.points);
     training.steps = data.steps;

@@ -2,7 +2,7 @@
 
 import type { ClassEvent, ShownQuestion } from "#schema";
 import { api, endless, type RequestOf, reasonOf } from "./client.ts";
-import { readPreference, readSession, writePreference, writeSession } from "./session.ts";
+import { attempt, readPreference, readSession, tabId, writePreference, writeSession } from "./session.ts";
 import type { Message } from "./types.ts";
 
 /** A teacher's request without what all have. */
@@ -85,13 +85,9 @@ export function leadRoom(code: string, secret: string) {
   enter({ ...nothing(), ...known, role: "teacher", phase: "joining" });
 }
 
-export function storedRoom(): Pick<typeof room, "code" | "secret" | "address" | "qr" | "earlier" | "shown"> | null {
-  try {
-    return JSON.parse(readPreference(CLASS_KEY) ?? "null");
-  } catch {
-    return null;
-  }
-}
+type StoredRoom = Pick<typeof room, "code" | "secret" | "address" | "qr" | "earlier" | "shown">;
+
+export const storedRoom = (): StoredRoom | null => attempt(() => JSON.parse(readPreference(CLASS_KEY) ?? "null"));
 
 function storeRoom() {
   const { code, secret, address, qr, earlier, shown } = room;
@@ -116,16 +112,7 @@ function enter(begun: typeof room) {
   listen(listening.signal);
 }
 
-let student = ""; // this page's id, where there is no storage
-
-/** Random without a secure context: a class in a local network has no https. */
-function studentId(): string {
-  student ||= readSession(STUDENT_KEY) ?? crypto.getRandomValues(new BigUint64Array(2)).join("");
-  writeSession(STUDENT_KEY, student);
-  return student;
-}
-
-const guest = () => (room.role === "teacher" ? { secret: room.secret } : { student: studentId() });
+const guest = () => (room.role === "teacher" ? { secret: room.secret } : { student: tabId(STUDENT_KEY) });
 
 async function listen(signal: AbortSignal) {
   try {
@@ -174,7 +161,7 @@ export async function vote(choice: number) {
   mine[round] = choice; // as it will be
   changed();
   try {
-    await api.vote({ code: room.code, student: studentId(), question: id, round, choice });
+    await api.vote({ code: room.code, student: tabId(STUDENT_KEY), question: id, round, choice });
   } catch (error) {
     if (mine[round] === choice) mine[round] = before;
     complain(error);

@@ -1,6 +1,6 @@
 // What a reload and the next visit find again; without storage, as in some frames, it lasts as long as the page.
 
-function attempt<T>(access: () => T) {
+export function attempt<T>(access: () => T) {
   try {
     return access();
   } catch {
@@ -43,13 +43,14 @@ export function saveOnLeave(key: string, value: () => unknown) {
   document.addEventListener("visibilitychange", () => document.hidden && save());
 }
 
-const SESSION_KEY = "attention-bitte-session";
-let session: string | null = null;
+const ids: Record<string, string> = {}; // of this page, where there is no storage
+
+/** A random id of this tab. A class in a local network has no https, and so no crypto.randomUUID. */
+export function tabId(key: string): string {
+  ids[key] ??= String(readSession(key) ?? crypto.getRandomValues(new BigUint64Array(2)).join(""));
+  writeSession(key, ids[key]);
+  return ids[key];
+}
 
 /** One for all requests of this tab: a server keeps a limited number of models a session. */
-export function sessionId() {
-  const id = session ?? readSession(SESSION_KEY) ?? crypto.randomUUID?.() ?? String(Math.random());
-  if (id !== session) writeSession(SESSION_KEY, id);
-  session = id;
-  return String(id);
-}
+export const sessionId = () => tabId("attention-bitte-session");

@@ -49,22 +49,15 @@ const MAX_KEPT = 3_000_000; // characters of a reload's memory: a browser has fi
 /** The request and its events so far; a reload restores `training` from them. */
 const log = { about: {}, events: [] as TrainingEvent[] };
 
-const listeners: Set<() => void> = new Set();
-let isScheduled = false; // an update is on its way to the listeners
+let isScheduled = false; // the next event for those who draw: at most one a frame
 let abort = new AbortController(); // ends the stream
-
-/** Call `draw` after changes, at most once a frame, until the signal. */
-export function onTrainingChange(draw: () => void, signal: AbortSignal) {
-  listeners.add(draw);
-  signal.addEventListener("abort", () => listeners.delete(draw));
-}
 
 function changed() {
   if (isScheduled) return;
   isScheduled = true;
   requestAnimationFrame(() => {
     isScheduled = false;
-    for (const draw of listeners) draw();
+    document.dispatchEvent(new Event("training:changed"));
   });
 }
 

@@ -79,9 +79,3 @@ export interface State extends Omit<Wire.DecodingSettings, "seed"> {
   /** A word that the model is made to output by mistake, beside teacher forcing. */
   forcedMistake: { step: number; word: string } | null;
 }
-
-declare global {
-  interface DocumentEventMap {
-    "teach:wanted": CustomEvent<[sentence: string, pairs: [string, string][]]>;
-  }
-}

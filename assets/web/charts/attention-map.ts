@@ -1,6 +1,6 @@
 // One head's attention map: cells on a canvas, words beside them, which stay in sight while a long one scrolls.
 
-import type { DrawnRun, Kind, Side } from "../api/types.ts";
+import type { DrawnRun, Kind } from "../api/types.ts";
 import { formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { argmax, attentionRow, SIDES, UNIFORM_MARGIN } from "../state/state.ts";
 import { fontFamily, h, svg, textWidth, typeScale, word } from "../ui/dom.ts";
@@ -29,7 +29,6 @@ import {
 
 type Options = {
   width: number;
-  sides?: [Side, Side];
   maxCell?: number; // px, of a small map
   maxHeight?: number; // px of the whole, unless its rows would be too low to read
   zoom?: number; // a long sentence fits the width, this many times
@@ -120,8 +119,6 @@ function layoutOf({ run, kind }: Pick<Shown, "run" | "kind">, options: Options, 
   };
 }
 
-export const heatmapHeight = (shown: Pick<Shown, "run" | "kind">, options: Options) => mapLayout(shown, options).height;
-
 /** The zoom at which a long sentence's words can be read. */
 export function zoomToRead(shown: Pick<Shown, "run" | "kind">, width: number) {
   const { cell, isLong } = mapLayout(shown, { width, zoom: 1 });
@@ -149,7 +146,7 @@ const rowMiddle = ({ isLong, down, body, size }: MapLayout, i: number) =>
 
 export function heatmap({ run, kind, layer, head }: Shown, options: Options) {
   const shown = { run, kind, layer, head };
-  const [from, at] = options.sides ?? SIDES[kind];
+  const [from, at] = SIDES[kind];
   const layout = mapLayout(shown, options);
   const { isLong, left, top, body, reads, predicted, columns, cell, size, isNarrow, isTurned } = layout;
   const { canvas, repaint } = paintedCanvas(body.width, body.height, (context) => {

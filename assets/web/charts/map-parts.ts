@@ -55,7 +55,7 @@ export const describeCell = ({ from, to, open, value, difference }: Cell) =>
 /** A token on an axis, in its side's colour; `anchor` is where x lies. Special tokens are outlined. */
 type Place = { x: number; y: number; anchor: "start" | "middle" | "end"; size: number };
 
-export function label(token: string, side: Side, { x, y, anchor, size }: Place, attributes = {}) {
+export function label(token: string, side: Side | "plain", { x, y, anchor, size }: Place, attributes = {}) {
   const style = `font-size: ${size}px`;
   const text = svg("text", { x, y, "text-anchor": anchor, class: `label ${side}`, style }, token);
   if (!isSpecial(token)) return svg("g", attributes, text);

@@ -58,3 +58,11 @@ export function candidate({ token, probability }: Candidate, isOutput: boolean, 
   const bar = [h("i", { style: `--share: ${probability}` }), h("small", {}, formatPercent(probability))];
   return h("li", item, choose ? forceButton(token, choose) : word(token, "target"), bar);
 }
+
+/** What a decoding outputs at a step, and how likely that was. */
+export function stepCard({ token, probability }: Candidate, step: number, open: () => void, isNow = false) {
+  const [number, share] = [t("step_n", { step: step + 1 }), formatPercent(probability)];
+  const content = [h("small", {}, number), word(token, "target"), h("small", {}, share)];
+  const opener = button(null, content, open, { "aria-current": isNow ? "step" : "false" });
+  return h("li", { class: isNow ? "now" : "" }, opener);
+}

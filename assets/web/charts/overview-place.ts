@@ -7,6 +7,7 @@ import { baselineRun, state, subscribe, update } from "../state/state.ts";
 import { svg } from "../ui/dom.ts";
 import { button, changeDetector } from "../ui/parts.ts";
 import type { Box } from "./overview-layout.ts";
+import { type Stage, wanted } from "./sublayer-stages.ts";
 
 export type Place =
   | { what: "head"; kind: Kind; layer: number; head: number }
@@ -26,7 +27,7 @@ export function placeName(place: Place) {
 }
 
 export function targetOf(place: Place, run: Run) {
-  let target: { tab: string; stage?: string } & Partial<State> = { tab: "translate" };
+  let target: { tab: string; stage?: Stage } & Partial<State> = { tab: "translate" };
   if (place.what === "head") target = { tab: "attention", kind: place.kind, layer: place.layer, head: place.head };
   if (place.what === "sublayer") target = { tab: "inside", kind: place.kind, layer: place.layer };
   if (place.what === "layer") target = { tab: "inside", kind: place.stack, layer: place.layer };
@@ -38,10 +39,10 @@ export function targetOf(place: Place, run: Run) {
 }
 
 export function openPlace(place: Place) {
-  const { stage, ...target } = targetOf(place, state.run);
+  const { stage = null, ...target } = targetOf(place, state.run);
+  wanted.stage = stage;
   update(target);
-  enterPanel();
-  if (stage) scrollToStage(stage);
+  if (wanted.stage === stage) enterPanel(); // else it was there, and the focus is at it
 }
 
 /** To the beginning of the tab that was opened, from wherever in the picture; the focus goes there, too. */
@@ -52,16 +53,6 @@ function enterPanel() {
   if (above > 0) scrollBy(0, -above);
   panel.tabIndex = -1;
   panel.focus({ preventScroll: true });
-}
-
-const PATIENCE_MS = 5000; // for the numbers of a head
-
-/** A stage of Inside a head, once it is there. */
-function scrollToStage(stage: string, since = performance.now()) {
-  if (state.tab !== "inside" || performance.now() - since > PATIENCE_MS) return;
-  const found = document.getElementById(`stage-${stage}`);
-  if (found) found.scrollIntoView({ block: "start" });
-  else requestAnimationFrame(() => scrollToStage(stage, since));
 }
 
 const STOP_PLACES: Record<StopName, () => Place> = {

@@ -63,6 +63,9 @@ export const concatenated = ({ data, query }: SublayerView) =>
 
 export type Stage = "qkv" | "scores" | "values" | "concat" | "residual" | "ffn" | "ffn_residual";
 
+/** The stage of Inside a head that a link leads to, until it is drawn. */
+export const wanted = { stage: null as Stage | null };
+
 const FEW = 5; // keys, and as many values, that a room can read on one screen
 
 export const STAGES: Stage[] = ["qkv", "scores", "values", "concat", "residual", "ffn", "ffn_residual"];

@@ -3,11 +3,11 @@
 import type { Side } from "../api/types.ts";
 import { isPresenting } from "../state/address.ts";
 import { t } from "../state/i18n.ts";
-import { h, isSpecial, svg, textWidth, typeScale } from "../ui/dom.ts";
+import { h, svg, textWidth, typeScale } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
 import { onResize } from "../ui/parts.ts";
 import { MIN_TAP } from "./attention-map.ts";
-import { contrastClass } from "./map-parts.ts";
+import { contrastClass, label } from "./map-parts.ts";
 
 /** A vector, with the digits of its numbers: 2 unless it says otherwise, null for none. */
 export type Row = {
@@ -93,14 +93,8 @@ export function vectorStrips(rows: Row[], { width, ...options }: StripOptions & 
   return picture;
 }
 
-function rowLabel({ label, side }: Row, y: number, { left, pitch, size }: Layout) {
-  if (!label) return [];
-  const place = { x: left - 14, y: y + pitch / 2, "text-anchor": "end", style: `font-size: ${size}px` };
-  const text = svg("text", { ...place, class: `label ${side ?? "plain"}` }, label);
-  if (!side || !isSpecial(label)) return [text];
-  const width = textWidth(label, size) + 10;
-  const box = { x: left - 9 - width, y: y + 3, width, height: pitch - 6, rx: 4 };
-  return [text, svg("rect", { ...box, class: `outline ${side}` })];
+function rowLabel({ label: text, side }: Row, y: number, { left, pitch, size }: Layout) {
+  return text ? [label(text, side ?? "plain", { x: left - 14, y: y + pitch / 2, anchor: "end", size })] : [];
 }
 
 function rowCells({ name, values, digits }: Row, y: number, layout: Layout) {

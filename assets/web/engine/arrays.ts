@@ -6,7 +6,6 @@ export const range = (count: number) => Array.from({ length: count }, (_, i) => 
 export const parts = (x: Float32Array, count: number) =>
   range(count).map((i) => x.subarray((i * x.length) / count, ((i + 1) * x.length) / count));
 
-/** Several arrays as one. */
 export function joined(arrays: Float32Array[]) {
   const all = new Float32Array(arrays.reduce((length, each) => length + each.length, 0));
   let at = 0;

@@ -75,7 +75,6 @@ export function firstOtherSeed(steps: Step[], sampling: Sampling) {
   return 0;
 }
 
-/** A hypothesis with its token's id. */
 type Branch = Omit<Hypothesis, "token"> & { token: number };
 
 /**

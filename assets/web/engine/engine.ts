@@ -2,11 +2,10 @@
 
 import type { Alternatives, EngineData, MessageJSON, ShownRun, Wire } from "#schema";
 import { Refused, refusal } from "../api/source.ts";
-import { sinusoidalPositions } from "./arrays.ts";
 import { parseChanges } from "./interventions.ts";
 import { heads, lens, sweep, why } from "./questions/contribution.ts";
 import { nearestSentence } from "./questions/nearest.ts";
-import { array, pageRun } from "./questions/payload.ts";
+import { pageRun } from "./questions/payload.ts";
 import { beam, diverging, forced, sampled } from "./questions/strategies.ts";
 import { checks, inputSum, inside, parameters, stack, valueNorms, valueOutput } from "./questions/sublayers.ts";
 import { requestRefusal } from "./refusal.ts";
@@ -26,12 +25,7 @@ const ABOUT_RUN: Answering<[Translator, Translation]> = {
   ...{ value_output: valueOutput, value_norms: valueNorms, input_sum: inputSum },
 };
 const ABOUT_MODEL: Answering<[Translator]> = { surprise, parameters, beam, sampled, forced, diverging };
-const OTHERS: Answering<[Translators]> = {
-  translate,
-  alternatives,
-  positional_encoding: (_, { length, d_model, sinusoid }) =>
-    array(sinusoidalPositions(length, d_model, sinusoid === "halves"), length, d_model),
-};
+const OTHERS: Answering<[Translators]> = { translate, alternatives };
 const [OF_RUN, OF_MODEL, REST] = [ABOUT_RUN, ABOUT_MODEL, OTHERS] as Record<string, any>[];
 
 /** Answers the questions about these models, in the order in which one stands in for another. */
@@ -58,7 +52,6 @@ export const refusalOf = (error: unknown): { error: MessageJSON } => ({
   error: (error instanceof Refused ? error : requestRefusal()).reason,
 });
 
-/** A model by its name. */
 function named(translators: Translators, checkpoint: string) {
   const found = translators[checkpoint];
   if (!found) throw refusal("error.no_checkpoint", { names: { shown: Object.keys(translators), rest: 0 } });

@@ -50,7 +50,6 @@ export class Network {
     return this.config.d_model / this.config.heads;
   }
 
-  /** Encode source ids. */
   encode(source: number[]): Encoded {
     const isOpen = source.map((id) => id !== PAD_ID);
     const mask = maskOf(source.length, source.length, (_, key) => isOpen[key]);
@@ -143,7 +142,6 @@ export class Network {
 
   // ---- operations, each with its derivative ----
 
-  /** x Wᵀ + b of each row of x. */
   private linear(name: string, x: Float32Array) {
     const [weight, bias] = [this.weights[`${name}.weight`], this.weights[`${name}.bias`]];
     const y = linear(x, weight, bias);

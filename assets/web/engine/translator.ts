@@ -102,7 +102,6 @@ export class Translator {
     return new Map([...recorder.passes].map(([name, [value]]) => [name, value]));
   }
 
-  /** Whether this model can translate a sentence. */
   reads(sentence: string) {
     try {
       this.sourceIds(sentence);

@@ -107,7 +107,6 @@ export class Vocabulary {
     return tokens.filter((token, at) => (end < 0 || at < end) && !SPECIAL.includes(token)).join(" ");
   }
 
-  /** The first known words. */
   someWords = (most = 20): WordsJSON => ({
     shown: this.words.slice(0, most),
     rest: Math.max(0, this.words.length - most),

@@ -15,27 +15,16 @@ const ROWS: Record<Reading, (token: number, rows: number) => number> = {
   read: (token, rows) => (token + 1 < rows ? token + 1 : -1),
 };
 
-/** The key with the largest weight, [layer][head][row], found once a run. */
-const strongest: WeakMap<DrawnRun, number[][][]> = new WeakMap();
-
-function strongestKeys(run: DrawnRun) {
-  const { cross } = run.attention;
-  const find = (layer: number, head: number) =>
-    cross.queries.map((_, row) => argmax(attentionRow("cross", layer, head, row, run)));
-  const found = strongest.get(run) ?? eachHead(cross, find);
-  strongest.set(run, found);
-  return found;
-}
-
 export function scoreHeads(run: DrawnRun, links: Links, reading: Reading): HeadScores {
   const rows = run.output.length;
   const asked = links.flatMap((keys, token) => {
     const row = keys.size ? ROWS[reading](token, rows) : -1;
     return row < 0 ? [] : [{ row, keys }];
   });
-  const right = strongestKeys(run).map((heads) =>
-    heads.map((largest) => asked.filter(({ row, keys }) => keys.has(largest[row])).length),
-  );
+  const right = eachHead(run.attention.cross, (layer, head) => {
+    const strongest = (row: number) => argmax(attentionRow("cross", layer, head, row, run));
+    return asked.filter(({ row, keys }) => keys.has(strongest(row))).length;
+  });
   return { right, count: asked.length };
 }
 

@@ -132,17 +132,8 @@ export function scrollBox(...children: Child[]) {
       else place.removeAttribute(name);
     }
   };
-  let isScheduled = false; // once a frame, when everything has changed: looking lays the page out
-  const lookSoon = () => {
-    if (isScheduled) return;
-    isScheduled = true;
-    requestAnimationFrame(() => {
-      isScheduled = false;
-      look();
-    });
-  };
   new ResizeObserver(look).observe(place);
-  new MutationObserver(lookSoon).observe(place, { childList: true, subtree: true });
+  new MutationObserver(() => requestAnimationFrame(look)).observe(place, { childList: true, subtree: true });
   return place;
 }
 

@@ -190,12 +190,6 @@ export function setContent(element: Element, ...content: Child[]) {
   if (next.innerHTML !== element.innerHTML) element.replaceChildren(...next.childNodes);
 }
 
-/** Set the content of an element that is hidden while it has none. */
-export function showContent(element: HTMLElement, ...content: Child[]) {
-  setContent(element, ...content);
-  element.hidden = !element.innerHTML;
-}
-
 type Control = HTMLElement | SVGElement;
 
 /** @param next where a key leads from the one that has the focus; nothing for a key that leads nowhere */

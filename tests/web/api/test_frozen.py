@@ -90,7 +90,7 @@ def test_every_view_of_the_toy_has_what_it_asks_for(toy: Translator, tmp_path: P
     steps = file.opening["shown"]["run"]["steps"]
     assert {each["step"] for each in file.asked("why") if each["other"] is None} == set(range(len(steps)))
     assert {each["step"] for each in file.asked("why") if each["other"]} == set(range(len(steps)))
-    for name in ("checks", "shapes", "value_norms", "lens", "positional_encoding", "heads"):
+    for name in ("checks", "shapes", "value_norms", "lens", "heads"):
         assert len(file.asked(name)) == 1, name
     assert file.opening["schema"]["parameters"]["tab"]["choices"] == list(frozen.TABS)
     assert set(file.packed["catalogues"]) == set(file.opening["schema"]["languages"])

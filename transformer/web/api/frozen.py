@@ -41,7 +41,6 @@ PARAMETERS = (
     *("tab", "kind", "drawing", "measure", "layer", "head", "query", "step", "mean", "gold", "words"),
     *("language", "present"),
 )
-LENGTH = 50  # of the encoding that Positions opens with
 SMALL = 10_000_000  # parameters: up to this, every step is explained
 MAX_ARRAYS = 2_030_000  # bytes, compressed: the file then has 3 MB at most
 ARRAYS = {"data", "weights", "embedding", "positions", "input"}  # fields with base64
@@ -250,12 +249,10 @@ def _number(place: Mapping[str, str], name: str) -> int:
 def _answer(bundle: _Bundle, run: Translation, shown: Any, place: Mapping[str, str], ablations: bool) -> None:
     """What the views ask for, the most important first: a long run has no room for every number."""
     asked = {"sentence": run.sentence, "changes": shown["changes"]}
-    facts = shown["model"]
     add = bundle.add
     add(sublayers.shapes)
     for function in (checks.checks, sublayers.value_norms, why.lens):
         add(function, **asked)
-    add(positions.positional_encoding, length=LENGTH, d_model=facts["d_model"], sinusoid=facts["sinusoid"])
     for stack in ("encoder", "decoder"):
         add(positions.input_sum, **asked, stack=stack)
     for step, other, words in () if is_int8(bundle.model) else _explained(bundle, run, shown, place):

@@ -1,14 +1,13 @@
-"""The positional encoding: for the page, as values for programs, and as part of what a run reads."""
+"""The positional encoding as values for programs, and as part of what a run reads."""
 
-from functools import lru_cache
 from typing import Any
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from ...inference.translator import positional_encoding as encode
-from ..schema import MAX_VALUES, EncodingRequest, InputRequest, ValuesRequest
+from ...inference.translator import positional_encoding
+from ..schema import MAX_VALUES, InputRequest, ValuesRequest
 from ..sessions.models import cached_per_checkpoint
-from .payload import FloatArray, array, floats
+from .payload import floats
 from .runs import run_of
 
 
@@ -20,12 +19,6 @@ class InputParts(TypedDict):
     embedding: str
     positions: str
     input: str
-
-
-@lru_cache(maxsize=16)  # 1.1 MB each at most
-def positional_encoding(request: EncodingRequest) -> FloatArray:
-    """The encoding of this many positions, (length, d_model)."""
-    return array(encode(request.length, request.d_model, request.sinusoid))
 
 
 @cached_per_checkpoint(16)
@@ -55,5 +48,5 @@ def positions(length: int = 10, d_model: int = 64) -> dict[str, Any]:
     request = ValuesRequest(length=length, d_model=d_model)
     if request.length * request.d_model > MAX_VALUES:
         raise ValueError(f"length × d_model is at most {MAX_VALUES}.")
-    values = [[round(float(value), 4) for value in row] for row in encode(request.length, request.d_model)]
+    values = [[round(float(value), 4) for value in row] for row in positional_encoding(request.length, request.d_model)]
     return {"length": length, "d_model": d_model, "values": values}

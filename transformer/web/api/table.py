@@ -45,7 +45,6 @@ QUESTIONS: dict[str, Question] = {
         sublayers.parameters,
         sublayers.shapes,
         sublayers.stack,
-        positions.positional_encoding,
         positions.input_sum,
         what_if.starters,
         what_if.sweep,

@@ -12,7 +12,6 @@ import { Tape } from "../tape.ts";
 import { looksAhead, SLACK, type Translation, type Translator } from "../translator.ts";
 import { PAD_ID } from "../vocabulary.ts";
 
-/** The network without a head. */
 const without = ({ network, ends }: Translator, kind: Kind, layer: number, head: number) =>
   network.watchedBy(changesProbe([{ do: "ablate", kind, layer, head }], network, ends.limit));
 

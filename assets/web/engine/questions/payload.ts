@@ -16,7 +16,6 @@ export const floats = ({ buffer, byteOffset, byteLength }: Float32Array) =>
 
 export const array = (values: Float32Array, ...shape: number[]): FloatArray => ({ shape, data: floats(values) });
 
-/** The queries and the keys of a kind of attention. */
 export function axes(translator: Translator, run: Translation, kind: Kind) {
   const source = run.source.map((id) => translator.source.tokens[id]);
   const input = translator.targetTokens(run.input);

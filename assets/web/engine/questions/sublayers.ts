@@ -98,7 +98,6 @@ export function valueNorms(translator: Translator, run: Translation) {
   });
 }
 
-/** One row of a matrix and its bias. */
 export function parameters({ network }: Translator, { kind, layer, part, row }: Wire.ParametersRequest) {
   const { stack } = LOCATIONS[kind];
   const name = part.startsWith("linear") ? `${stack}.${layer}.${part}` : probeName(kind, layer, part);
@@ -118,7 +117,6 @@ export function stack(translator: Translator, run: Translation) {
   return { encoder: of("encoder", 2), decoder: of("decoder", 3) };
 }
 
-/** Embedding + position = input of a stack of a run. */
 export function inputSum(translator: Translator, run: Translation, { stack }: Wire.InputRequest): Wire.InputParts {
   const seen = translator.record(run, (name) => /^\w+\.(embedding|positions|input)$/.test(name));
   const part = (name: string) => floats(there(seen.get(`${stack}.${name}`)));
@@ -159,6 +157,5 @@ export function checks(translator: Translator, run: Translation): Wire.Check[] {
 
 const minus = (one: Float32Array, other: Float32Array) => one.map((each, i) => each - other[i]);
 
-/** The largest distance from 0. */
 const largest = (arrays: Float32Array[]) =>
   arrays.reduce((most, values) => values.reduce((most, value) => Math.max(most, Math.abs(value)), most), 0);

@@ -37,7 +37,7 @@ import {
   isOpen,
   kindPicker,
   onResize,
-  showContent,
+  setContent,
 } from "../../ui/parts.ts";
 import { markHead, markWords, modelView } from "./model-view.ts";
 
@@ -81,7 +81,10 @@ export function mount({ element, signal }: View) {
     drawings.set(drawing);
     measures.set(measure);
     layers.draw(run.attention[kind]);
-    if (!measuredRun()) return drawOnceFetched(draw, say); // what was drawn stays until then
+    if (!measuredRun()) {
+      fetchMeasured().then(draw, () => say.replaceChildren(t("positions.failed"))); // what was drawn stays until then
+      return;
+    }
     const isAligned = kind === "cross" && Boolean(run.reference?.gold);
     overlay.hidden = !isAligned;
     overlay.ariaPressed = String(gold);
@@ -114,10 +117,6 @@ export function mount({ element, signal }: View) {
   subscribe(element, draw);
   onResize(large.place, resize, signal);
 }
-
-const drawOnceFetched = (draw: () => void, say: Element) => {
-  fetchMeasured().then(draw, () => say.replaceChildren(t("positions.failed")));
-};
 
 function describe(row: number, output: string | null) {
   const shown = seen();
@@ -179,7 +178,7 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
     draw(width: number, hasGold: boolean, row: number) {
       key.hidden = !hasGold;
       const shown = seen();
-      if (isNewScale(shown.run, shown.kind)) showContent(scale, describeScale(shown));
+      if (isNewScale(shown.run, shown.kind)) setContent(scale, describeScale(shown));
       lines.draw(state.drawing === "lines", row);
       drawPicture(width, row);
       const large = drawn as Drawn;

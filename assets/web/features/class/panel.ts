@@ -22,7 +22,7 @@ import {
   voteShares,
 } from "../../ui/class-answers.ts";
 import { h, keepFocus, segmented, setChildren, twoFrames } from "../../ui/dom.ts";
-import { button, closest, link, onResize } from "../../ui/parts.ts";
+import { button, closest, link } from "../../ui/parts.ts";
 import { isQuestionComing, openQuestion } from "../../ui/question.ts";
 import { showAddress, showSummary } from "./dialogs.ts";
 import { followRoom, isFollowing, isNotesPage, setFollowing } from "./follow.ts";
@@ -64,7 +64,6 @@ export function mount({ element, signal }: View) {
     for (const each of place.querySelectorAll(".room-clock")) each.textContent = clockText();
   }, 500);
   signal.addEventListener("abort", () => clearInterval(clock));
-  onResize(element, () => dispatchEvent(new Event("resize")), signal); // what is fitted to the screen has another place
   document.addEventListener("keydown", onKey, { signal, capture: true });
   followRoom(element, signal);
   if (!panel.isOpened) enterFromAddress();

@@ -2,7 +2,8 @@
 
 import type { DrawnStep, Sample } from "#schema";
 import { DECODING_SETTINGS, settingsOf } from "../../api/schema.ts";
-import type { Run } from "../../api/types.ts";
+import type { Candidate, Run } from "../../api/types.ts";
+import { stepCard } from "../../charts/outputs.ts";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { baselineRun, state, update } from "../../state/state.ts";
 import { h, word } from "../../ui/dom.ts";
@@ -56,10 +57,10 @@ export function sampling(): Strategy {
         draw(sample, run); // by now another may be wanted
       else update({ step });
     };
-    const card = (token: string, share: number, i: number) => stepCard(token, share, i, i === now, () => pick(i));
-    greedy.replaceChildren(...run.steps.map(({ token, probability }, i) => card(token, probability, i)));
+    const card = (step: Candidate, i: number) => stepCard(step, i, () => pick(i), i === now);
+    greedy.replaceChildren(...run.steps.map(card));
     drawing.textContent = t("decoding.drawn", { seed: String(sample.seed) });
-    drawn.replaceChildren(...steps.map((each, i) => card(each.token, each.drawn, i)));
+    drawn.replaceChildren(...steps.map((each, i) => card({ ...each, probability: each.drawn }, i)));
     for (const [i, each] of steps.entries()) drawn.children[i].classList.toggle("bold", isOther(each));
     heading.textContent = t("decoding.step", { step: now + 1 });
     bars.replaceChildren(...distributionRows(steps[now]));
@@ -82,13 +83,6 @@ export function sampling(): Strategy {
 }
 
 const isOther = ({ token, candidates }: DrawnStep) => token !== candidates[0].token;
-
-function stepCard(token: string, share: number, i: number, isNow: boolean, pick: () => void) {
-  const name = h("small", {}, t("step_n", { step: i + 1 }));
-  const content = [name, word(token, "target"), h("small", {}, formatPercent(share))];
-  const opener = button(null, content, pick, { "aria-current": isNow ? "step" : "false" });
-  return h("li", { class: isNow ? "now" : "" }, opener);
-}
 
 function seedControl(shown: () => number) {
   const { max } = DECODING_SETTINGS.seed;

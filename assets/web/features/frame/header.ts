@@ -21,6 +21,7 @@ import { askAboutRun } from "../../state/server-cache.ts";
 import { state, subscribe } from "../../state/state.ts";
 import { describeModel } from "../../ui/describe.ts";
 import { h } from "../../ui/dom.ts";
+import { formatDuration } from "../../ui/duration.ts";
 import { download } from "../../ui/export.ts";
 import { followFrame, listenForFrameKeys, startPresenting } from "../../ui/frame.ts";
 import { button, closeOutside, hint, link, option } from "../../ui/parts.ts";
@@ -137,7 +138,9 @@ function showAwaitedModel(page: Element, signal: AbortSignal) {
     const amount = { name: modelName(checkpoint), fetched: formatBytes(fetched), size: formatBytes(size) };
     const left = secondsLeft();
     const told = isFetched ? t("loading.reading", amount) : t("loading.fetching", amount);
-    text.replaceChildren(...joinSentences(told, isFetched || left === null ? "" : t("loading.left", timeLeft(left))));
+    text.replaceChildren(
+      ...joinSentences(told, isFetched || left === null ? "" : t("loading.left", { time: formatDuration(left) })),
+    );
     if (isFetched) bar.removeAttribute("value");
     else bar.value = fetched / size;
   };
@@ -146,12 +149,6 @@ function showAwaitedModel(page: Element, signal: AbortSignal) {
   signal.addEventListener("abort", () => view.remove());
   document.addEventListener("model:awaited", draw, { signal });
   draw();
-}
-
-function timeLeft(seconds: number) {
-  const [unit, n] = seconds < 90 ? ["second", Math.max(1, seconds)] : ["minute", seconds / 60];
-  const options = { style: "unit", unit, unitDisplay: "long", maximumFractionDigits: 0 } as const;
-  return { time: new Intl.NumberFormat(language, options).format(n) };
 }
 
 function languageChoice() {

@@ -6,7 +6,7 @@ import { hasTab } from "../../api/schema.ts";
 import type { Child, State, View } from "../../api/types.ts";
 import { cellExplainer } from "../../charts/arithmetic.ts";
 import { areMany } from "../../charts/key-order.ts";
-import { type Stage, type SublayerView, shapeTable } from "../../charts/sublayer-stages.ts";
+import { type Stage, type SublayerView, shapeTable, wanted } from "../../charts/sublayer-stages.ts";
 import { chooseCell } from "../../charts/vector-strip.ts";
 import { formatMessage, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askOnce, fetchSublayer } from "../../state/server-cache.ts";
@@ -17,9 +17,6 @@ import { button, changeDetector, drawInSight, headPicker, hint, isOpen, kindPick
 import { stageList } from "./stages.ts";
 
 const MAX_NAMED = 5;
-
-/** The stage that a link leads to, until it is drawn. */
-let wanted: Stage | null = null;
 
 export function mount({ element, signal }: View) {
   const say = h("p", { class: "say", "aria-live": "polite" });
@@ -78,8 +75,8 @@ export function mount({ element, signal }: View) {
 }
 
 function openWanted(stages: { open: (stage: Stage) => void }) {
-  if (wanted) stages.open(wanted);
-  wanted = null;
+  if (wanted.stage) stages.open(wanted.stage);
+  wanted.stage = null;
 }
 
 function shapeCard() {
@@ -209,6 +206,6 @@ function shapeSection(rows: ShapeRow[]) {
 }
 
 function openPlace({ stage, ...place }: Partial<State> & { stage?: Stage }) {
-  wanted = stage ?? null;
+  wanted.stage = stage ?? null;
   update(place);
 }

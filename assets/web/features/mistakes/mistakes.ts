@@ -177,16 +177,11 @@ function symptomOf(name: string, signal: AbortSignal, show: (found: Symptom | nu
     const key = JSON.stringify(request);
     if (key === asked) return;
     asked = key;
-    const isWanted = () => !signal.aborted && key === asked;
-    try {
-      const answer = await api.mistake(request);
-      if (isWanted()) show(answer);
-    } catch (error) {
-      if (!isWanted()) return;
-      const reason = reasonOf(error);
-      if (reason === NO_ANSWER) asked = ""; // the next change asks again
-      show(null, [h("p", { class: "message", role: "alert" }, formatMessage(reason))]);
-    }
+    const answer = await api.mistake(request).catch(reasonOf);
+    if (signal.aborted || key !== asked) return;
+    if (!("key" in answer)) return show(answer);
+    if (answer === NO_ANSWER) asked = ""; // the next change asks again
+    show(null, [h("p", { class: "message", role: "alert" }, formatMessage(answer))]);
   };
 }
 
@@ -255,14 +250,15 @@ function trainingStatus({ phase, message, joined }: ReturnType<typeof trainings.
   return joined === null ? "" : t("mistakes.live.joined", { time: formatDuration(joined) });
 }
 
-/** Which step it is, and how long it takes yet: by the last seconds, before them as long as the recorded run took. */
+/** Which step it is, and how long it takes yet. @param seconds that the recorded run took */
 function describeProgress(training: ReturnType<typeof trainings.mistakeTraining>, models: number, seconds: number) {
-  const { phase, steps, wrong, right, speed } = training;
+  const { phase, steps, wrong, right, since } = training;
   if (phase === "waiting") return describeWaiting(training);
-  const missing = models * steps - trainings.stepsDone(training);
+  const done = trainings.stepsDone(training);
+  const missing = models * steps - done;
   if (!wrong.length) return t("mistakes.live.starting", { time: formatDuration(seconds) });
   if (!missing) return t("mistakes.live.testing");
-  const time = formatDuration(speed ? missing / speed : (seconds * missing) / (models * steps));
+  const time = formatDuration(((performance.now() - since) / 1000 / done) * missing);
   const step = right.length || wrong.length;
   return t("mistakes.live.progress", { n: right.length ? 2 : 1, of: models, step, steps, time });
 }

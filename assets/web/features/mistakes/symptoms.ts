@@ -10,7 +10,6 @@ import { thumbnail } from "../../charts/map-canvas.ts";
 import { fluidPicture } from "../../charts/vector-strip.ts";
 import { isPresenting } from "../../state/address.ts";
 import { formatNumber, formatPercent, nodes, t } from "../../state/i18n.ts";
-import { SIDES } from "../../state/state.ts";
 import { chip, h, word } from "../../ui/dom.ts";
 import { savable } from "../../ui/export.ts";
 import { hint, rowHeading, table } from "../../ui/parts.ts";
@@ -84,7 +83,7 @@ export function symptomMaps(exercise: string, symptom: Symptom, which: Which) {
 function largeMap(run: DrawnRun, kind: Kind, head: number, file: string) {
   const figure = fluidPicture((width) => {
     const limits = isPresenting() ? { maxHeight: innerHeight * MAX_SHARE } : {};
-    return describedMap({ run, kind, layer: 0, head }, { width, sides: SIDES[kind], ...limits });
+    return describedMap({ run, kind, layer: 0, head }, { width, ...limits });
   });
   return savable(h("div", { class: "large" }, figure), figure, () => `${file}-${head + 1}`);
 }
@@ -92,12 +91,8 @@ function largeMap(run: DrawnRun, kind: Kind, head: number, file: string) {
 export function lossCurves(signal: AbortSignal) {
   const chart = lineChart(isPresenting() ? LOW_CHART : CHART, signal);
   const losses = hint(); // where there is no Plotly
-  const element = h(
-    "div",
-    { class: "savable" },
-    h("h4", {}, t("mistakes.loss")),
-    schema.plotly ? chart.element : losses,
-  );
+  const title = h("h4", {}, t("mistakes.loss"));
+  const element = h("div", { class: "savable" }, title, schema.plotly ? chart.element : losses);
   const draw = (training: MistakeTraining, names: Record<Which, string>) => {
     const curves = WHICH.filter((which) => training[which].length).map((which) => ({
       name: `${names[which]} ${training[which].at(-1)?.[1].toFixed(3)}`,

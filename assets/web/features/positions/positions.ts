@@ -1,12 +1,13 @@
 // Positions: the encoding, one dimension of it, one position of it, and how it joins the embedding of this sentence.
 
-import { isSavedRun, opening } from "../../api/schema.ts";
+import { opening } from "../../api/schema.ts";
 import type { Child, Run, Stack, View } from "../../api/types.ts";
 import { shortened } from "../../charts/map-parts.ts";
 import { numberCurve, numberMap } from "../../charts/number-charts.ts";
+import { sinusoidalPositions } from "../../engine/arrays.ts";
 import { findChange } from "../../state/changes.ts";
 import { formatNumber, joinSentences, t } from "../../state/i18n.ts";
-import { askAboutRun, askOnce } from "../../state/server-cache.ts";
+import { askAboutRun } from "../../state/server-cache.ts";
 import { cosinesTo, waveOf } from "../../state/sinusoid.ts";
 import { decodeFloats, state, subscribe, update } from "../../state/state.ts";
 import { h, namedChoice, setChildren, typeScale } from "../../ui/dom.ts";
@@ -15,12 +16,9 @@ import { formulas } from "../../ui/formula.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { changeDetector, onResize, option } from "../../ui/parts.ts";
 
-type Encoding = Pick<typeof view, "length" | "d_model" | "sinusoid"> & { values: Float32Array };
-
 const SIZES = [16, 32, 64, 128, 256, 512];
 const STACKS = ["encoder", "decoder"] as Stack[];
 const MIN_LENGTH = 5;
-const PAUSE_MS = 120; // while a slider moves
 const POINTS = 16; // of a wave between two positions
 const [MAP_HEIGHT, CURVE_HEIGHT, ROW] = [380, 118, 18]; // px
 
@@ -35,8 +33,6 @@ const view = {
   isWidthChosen: false,
 };
 
-let encoding: Encoding | null = null;
-
 export function mount({ element, signal }: View) {
   const { d_model, max_positions: longest } = opening;
   view.d_model ||= d_model;
@@ -44,15 +40,15 @@ export function mount({ element, signal }: View) {
   const { controls, figures } = parts;
   offerWidths(parts, d_model);
   layOut(element, parts);
-  controls.length.input.addEventListener("input", () => fetchSoon(parts));
+  controls.length.input.addEventListener("input", () => drawMap(parts));
   for (const each of [controls.position, controls.dimension]) each.input.addEventListener("input", () => follow(parts));
   controls.width.addEventListener("change", () => {
     Object.assign(view, { d_model: Number(controls.width.value), isWidthChosen: true });
-    fetchSoon(parts);
+    drawMap(parts);
   });
   subscribe(element, () => onState(parts));
-  showEncoding(parts);
-  for (const figure of Object.values(figures)) onResize(figure, () => onFigureResize(parts, figure), signal);
+  onResize(figures.map, () => drawMap(parts), signal);
+  onResize(figures.sum, () => showSum(parts), signal);
 }
 
 function build(longest: number) {
@@ -73,11 +69,8 @@ function build(longest: number) {
     say: h("p", { class: "say", "aria-live": "polite" }),
     sumSay: h("p", { class: "hint" }),
     none: h("p", { class: "hint", hidden: true }, t("positions.none")),
-    timer: undefined as ReturnType<typeof setTimeout> | undefined,
-    asked: 0, // only the answer to the latest request for an encoding is drawn,
-    askedSum: 0, // and to that for a sum
-    // Sentences that report a failure: each figure is tried again when it is next in view.
-    failed: new Set() as Set<Element>,
+    asked: 0, // only the answer to the latest request for a sum is drawn
+    values: new Float32Array(), // the encoding that the map shows
     map: null as ReturnType<typeof numberMap> | null,
     isNewModel: changeDetector(),
     isNewSum: changeDetector(),
@@ -109,7 +102,7 @@ function layOut(element: Element, { controls, figures, say, sumSay, none, formul
     pictureFrame(figure, () => `positions-${Object.values(figures).indexOf(figure) + 1}`);
   const widthLabel = h("label", {}, h("span", {}, t("positions.width")), width);
   const sizes = sliders(length.element, widthLabel);
-  const map = [h("h2", {}, t("positions.rows")), none, kept(figures.map), isSavedRun ? null : sizes];
+  const map = [h("h2", {}, t("positions.rows")), none, kept(figures.map), sizes];
   const curves = [waveHeading, formula, kept(figures.wave), alikeHeading, kept(figures.alike)];
   const hint = h("p", { class: "hint" }, t("positions.hint"));
   const columns = [card(map), card(sliders(position.element, dimension.element), curves, hint)];
@@ -131,58 +124,24 @@ function onState(parts: Parts) {
   if (parts.isNewModel(run.model)) {
     none.hidden = run.model.positions;
     const { d_model, sinusoid } = run.model;
-    const before = JSON.stringify(view);
     Object.assign(view, { sinusoid, d_model: view.isWidthChosen ? view.d_model : d_model });
     offerWidths(parts, d_model);
-    if (JSON.stringify(view) !== before) fetchSoon(parts);
+    drawMap(parts);
   }
   if (!parts.isNewSum(run, stack)) return;
   showSum(parts);
   if (!view.isPositionChosen) follow(parts);
 }
 
-function onFigureResize(parts: Parts, figure: HTMLElement) {
-  const { figures, failed, say, sumSay } = parts;
-  if (!figure.clientWidth) return;
-  const isFailed = figure === figures.map ? failed.delete(say) : figure === figures.sum && failed.delete(sumSay);
-  if (figure === figures.sum) showSum(parts);
-  else if (isFailed || figure === figures.map) showEncoding(parts);
-}
-
-/** Draw, or say where the figure's sentence stands that it failed. */
-const attempt = ({ failed }: Parts, where: Element, drawn: Promise<void>) =>
-  drawn.catch(() => {
-    failed.add(where);
-    where.textContent = t("positions.failed");
-  });
-
 // ---- the encoding ----
 
-const showEncoding = (parts: Parts) => (encoding ? showMap(parts) : fetchSoon(parts));
-const showMap = (parts: Parts) => attempt(parts, parts.say, drawMap(parts));
-/** Follow the crosshair: one column as a curve, one position against all others. */
-const follow = (parts: Parts) => attempt(parts, parts.say, parts.map ? drawCrosshair(parts) : drawMap(parts));
-
-function fetchSoon(parts: Parts) {
-  parts.controls.length.out.textContent = String(view.length);
-  clearTimeout(parts.timer);
-  parts.timer = setTimeout(() => attempt(parts, parts.say, fetchEncoding(parts)), PAUSE_MS);
-}
-
-async function fetchEncoding(parts: Parts) {
-  parts.asked += 1;
-  const { asked } = parts;
-  const { length, d_model, sinusoid } = view;
-  const { data } = await askOnce("positional_encoding", { length, d_model, sinusoid });
-  if (asked !== parts.asked) return; // a later request is on its way
-  encoding = { length, d_model, sinusoid, values: decodeFloats(data) };
-  await drawMap(parts);
-}
-
-async function drawMap(parts: Parts) {
+function drawMap(parts: Parts) {
   const { map } = parts.figures;
-  if (!encoding || !map.clientWidth) return;
-  const { length, d_model, values } = encoding;
+  if (!map.clientWidth) return;
+  const { length, d_model, sinusoid } = view;
+  const values = sinusoidalPositions(length, d_model, sinusoid === "halves");
+  parts.values = values;
+  parts.controls.length.out.textContent = String(length);
   parts.map = numberMap({
     ...{ width: map.clientWidth, height: MAP_HEIGHT * typeScale(), values, largest: 1 },
     label: t("positions.figure.map"),
@@ -195,12 +154,13 @@ async function drawMap(parts: Parts) {
     },
   });
   map.replaceChildren(parts.map.element);
-  await drawCrosshair(parts);
+  follow(parts);
 }
 
-async function drawCrosshair({ controls, figures, map, formula, waveHeading, alikeHeading, say }: Parts) {
-  if (!encoding) return;
-  const { length: count, d_model: width, sinusoid, values } = encoding;
+/** Follow the crosshair: one column as a curve, one position against all others. */
+function follow({ controls, figures, values, map, formula, waveHeading, alikeHeading, say }: Parts) {
+  if (!figures.map.clientWidth) return;
+  const { length: count, d_model: width, sinusoid } = view;
   const offered = view.isPositionChosen ? count : Math.min(count, state.run.source.length);
   view.position = Math.min(view.position, offered - 1);
   view.dimension = Math.min(view.dimension, width - 1);
@@ -249,15 +209,18 @@ function drawCurve(element: HTMLElement, name: string, values: number[], smooth?
 
 // ---- embedding + position = input ----
 
-const showSum = (parts: Parts) => attempt(parts, parts.sumSay, drawSum(parts));
+const showSum = (parts: Parts) =>
+  drawSum(parts).catch(() => {
+    parts.sumSay.textContent = t("positions.failed");
+  });
 
 async function drawSum(parts: Parts) {
   const { run, stack } = state;
   const { figures, sumSay } = parts;
-  parts.askedSum += 1;
-  const { askedSum } = parts;
+  parts.asked += 1;
+  const { asked } = parts;
   const answer = await askAboutRun("input_sum", { stack }, run);
-  if (askedSum !== parts.askedSum) return;
+  if (asked !== parts.asked) return;
   const { tokens, d_model } = answer;
   const names = tokens.map((token) => shortened(token));
   const strips = [answer.embedding, answer.positions, answer.input].map(decodeFloats);

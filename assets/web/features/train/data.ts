@@ -4,7 +4,7 @@ import type { PairAsIds } from "#schema";
 import type { Side } from "../../api/types.ts";
 import { formatMessage, joinSentences, t } from "../../state/i18n.ts";
 import { chip, h, scrollBox } from "../../ui/dom.ts";
-import { changeDetector, hint, showContent } from "../../ui/parts.ts";
+import { changeDetector, hint, setContent } from "../../ui/parts.ts";
 import { chosen, limits, messageOf, planned, settings } from "./choices.ts";
 import { pairEditor } from "./own-pairs.ts";
 import { settingRow, share } from "./settings.ts";
@@ -38,7 +38,7 @@ export function dataCard(changed: () => void, touched: () => void, signal: Abort
       about.textContent = t(`train.corpus.${corpus}.about`, { pairs: limits.pairs });
       editor.hidden = corpus !== "own";
       const message = messageOf("pairs");
-      showContent(problem, message && formatMessage(message));
+      setContent(problem, message && formatMessage(message));
       heldOut.draw(settings().held_out);
       const split = plan?.pairs ? t("train.split", { ...plan.pairs }) : "";
       heldOut.about.replaceChildren(...joinSentences(t("train.set.held_out.about"), split));

@@ -6,7 +6,7 @@ import { formatMessage, formatPercent, joinSentences, t } from "../../state/i18n
 import { h } from "../../ui/dom.ts";
 import { describeWaiting, formatDuration } from "../../ui/duration.ts";
 import { pictureFrame } from "../../ui/export.ts";
-import { setContent, showContent } from "../../ui/parts.ts";
+import { setContent } from "../../ui/parts.ts";
 import { translationChips } from "./replay.ts";
 
 const wholePercent = (share: number) => formatPercent(Math.round(share * 100) / 100);
@@ -15,7 +15,7 @@ export function liveCard(signal: AbortSignal) {
   const loss = lineChart(216, signal);
   const accuracy = lineChart(136, signal);
   const title = h("h2", { id: "train-status" });
-  const trouble = h("p", { class: "message", id: "train-trouble", role: "alert", hidden: true });
+  const trouble = h("p", { class: "message", id: "train-trouble", role: "alert" });
   const queue = h("p", { class: "queue" });
   const lossTitle = h("h3", {}, t("train.curve.loss"));
   const accuracyTitle = h("h3", {}, t("train.curve.accuracy"));
@@ -32,9 +32,9 @@ export function liveCard(signal: AbortSignal) {
     const isIdle = phase === "idle";
     setContent(title, describeStatus());
     const why = message ? formatMessage(message) : t("train.broken");
-    showContent(trouble, phase === "failed" ? why : null);
+    setContent(trouble, phase === "failed" ? why : null);
     const isWaiting = phase === "waiting";
-    showContent(queue, isWaiting ? describeWaiting(training) : null);
+    setContent(queue, isWaiting ? describeWaiting(training) : null);
     for (const each of [curves, now, outcome]) each.hidden = isWaiting || isIdle;
     if (isWaiting || isIdle) return;
     const label = describeCurves();

@@ -8,20 +8,20 @@ import { formatList, formatMessage, formatNumber, t } from "../../state/i18n.ts"
 import { state } from "../../state/state.ts";
 import { h } from "../../ui/dom.ts";
 import { downloadModel } from "../../ui/export.ts";
-import { link, showContent } from "../../ui/parts.ts";
+import { link, setContent } from "../../ui/parts.ts";
 
 const at = (path: string) => new URL(path, document.baseURI);
 
 export function ownModelList(signal: AbortSignal) {
   const list = h("ul", { class: "models" });
-  const lost = h("p", { class: "hint", role: "status", hidden: true });
-  const trouble = h("p", { class: "message", role: "alert", hidden: true });
+  const lost = h("p", { class: "hint", role: "status" });
+  const trouble = h("p", { class: "message", role: "alert" });
   const file = h("input", { type: "file", accept: ".safetensors", class: "visually-hidden", id: "bring-model" });
-  const complain = (text: string) => showContent(trouble, text);
+  const complain = (text: string) => setContent(trouble, text);
   const draw = () => {
     list.replaceChildren(...ownModels().map((model) => modelRow(model, complain)));
     list.hidden = ownModels().length === 0;
-    showContent(lost, lostModels().length ? t("models.lost", { names: formatList(lostModels()) }) : null);
+    setContent(lost, lostModels().length ? t("models.lost", { names: formatList(lostModels()) }) : null);
   };
   const bring = h("p", {}, file, h("label", { class: "pill", for: "bring-model" }, t("models.bring")));
   const about = [h("h2", {}, t("models.title")), h("p", { class: "lead" }, t("models.about"))];

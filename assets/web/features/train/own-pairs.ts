@@ -8,7 +8,7 @@ import { readSession, saveOnLeave } from "../../api/session.ts";
 import type { Child, Message, Side } from "../../api/types.ts";
 import { formatMessage, formatNumber, nodes, t } from "../../state/i18n.ts";
 import { h, word } from "../../ui/dom.ts";
-import { button, closest, columnHeading, link, rowHeading, setContent, showContent, table } from "../../ui/parts.ts";
+import { button, closest, columnHeading, link, rowHeading, setContent, table } from "../../ui/parts.ts";
 
 /** A file and whether its first row is a heading; null to find out. */
 type PairFile = { name: string; base64: string; header: boolean | null };
@@ -131,7 +131,7 @@ function editorParts() {
   const headings = SIDES.map((side) => columnHeading(word(t(`train.pairs.${side}`), side)));
   const pairs = table({ class: "pairs", "data-field": "pairs" }, [h("td"), ...headings, h("td")], []);
   const controls = h("div", { class: "controls" });
-  const lesson = h("p", { class: "lead", hidden: true });
+  const lesson = h("p", { class: "lead" });
   const found = h("div", { class: "found", id: "train-found", "data-field": "rows", "aria-live": "polite" });
   const pager = h("div", { class: "pager" });
   const about = h("p", { class: "hint" }, t("train.pairs.about"));
@@ -141,7 +141,7 @@ function editorParts() {
 
 function markFindings({ lesson, found, body }: ReturnType<typeof editorParts>, agree: () => void) {
   const isTeaching = own.rows.some(isTaught);
-  showContent(lesson, isTeaching ? nodes("train.teach", { sentence: word(own.taught, "source") }) : null);
+  setContent(lesson, isTeaching ? nodes("train.teach", { sentence: word(own.taught, "source") }) : null);
   const wrong = new Set(own.bad.map(({ row }) => row - 1));
   for (const row of body.rows) row.classList.toggle("wrong", wrong.has(Number(row.dataset.row)));
   setContent(found, describeFindings(agree));

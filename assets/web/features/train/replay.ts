@@ -4,15 +4,7 @@ import type { Point, Snapshot, SnapshotRun } from "../../api/training-stream.ts"
 import { isTraining, measurementAt, training } from "../../api/training-stream.ts";
 import type { Kind } from "../../api/types.ts";
 import type { DrawnMap } from "../../charts/attention-map.ts";
-import {
-  cellOf,
-  cellTips,
-  describeRow,
-  heatmap,
-  heatmapHeight,
-  mapHeading,
-  zoomControl,
-} from "../../charts/attention-map.ts";
+import { cellOf, cellTips, describeRow, heatmap, mapHeading, zoomControl } from "../../charts/attention-map.ts";
 import { headGrid } from "../../charts/head-grids.ts";
 import { sparkline, topLoss } from "../../charts/line-chart.ts";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
@@ -25,7 +17,6 @@ type Parts = ReturnType<typeof build>;
 
 const PLAY_MS = 300;
 const EXTRA_WORDS = 1; // that are shown of a translation beyond the length of the right one
-const EVEN_SHARE = 0.2; // of the slider, which all snapshots have alike: what hardly changes can be reached as well
 const MAX_STEP_LABELS = 6;
 const WORDS = ["free", "forced"] as const;
 
@@ -131,7 +122,6 @@ function build(signal: AbortSignal) {
     waiting: h("p", { class: "hint replay-waiting" }, t("replay.waiting")),
     body: h("div", { class: "replay-body" }, player.bar, player.output, map.element, limits),
     limits,
-    mapHeight: 0,
     drawn: null as DrawnMap | null,
     /** Run `again` only where something that a part depends on has changed. */
     renew(part: string, depends: unknown[], again: () => void) {
@@ -170,24 +160,25 @@ function playOrPause() {
   redraw();
 }
 
-function pauseAt(i: number) {
-  pause();
-  goTo(i);
-}
-
 // ---- the player: the slider with its curves, and what the model outputs ----
 
 function buildPlayer(signal: AbortSignal) {
-  const range = { type: "range", min: 0, max: 1, step: "any", id: "replay-step" };
-  const slider = h("input", { ...range, "aria-label": t("replay.slider"), title: t("replay.spacing") });
+  const slider = h("input", { type: "range", min: 0, id: "replay-step", "aria-label": t("replay.slider") });
   const steps = h("div", { class: "replay-steps", "aria-hidden": "true" });
   const losses = sparkline(40, "accent", signal);
   const weights = sparkline(24, "target", signal);
   const story = h("p", { class: "replay-story" });
   const playButton = button("round", null, playOrPause, { id: "replay-play" });
   const follow = link(t("replay.follow"), () => goTo(newest()), { id: "replay-follow" });
-  slider.addEventListener("input", () => pauseAt(nearestSnapshot(slider.valueAsNumber)));
-  slider.addEventListener("keydown", onSliderKey);
+  slider.addEventListener("input", () => {
+    goTo(slider.valueAsNumber);
+    pause();
+  });
+  slider.addEventListener("keydown", (event) => {
+    if (event.key !== " " || event.ctrlKey || event.metaKey || event.altKey) return;
+    playOrPause();
+    event.preventDefault();
+  });
   const slide = h("div", { class: "replay-slide" }, losses.element, slider, steps, weights.element, story, follow);
   const bar = h("div", { class: "replay-bar" }, playButton, slide);
   const at = h("span", { class: "replay-at" });
@@ -195,46 +186,15 @@ function buildPlayer(signal: AbortSignal) {
   return { slider, steps, losses, weights, story, playButton, follow, bar, at, output };
 }
 
-const nearestSnapshot = (place: number) => argmax(places().map((each) => -Math.abs(each - place)));
-
-function difference(a: Snapshot, b: Snapshot) {
-  const [one, other] = [a.forced ?? a.free, b.forced ?? b.free];
-  let sum = 0;
-  let count = 0;
-  for (const kind of KINDS) {
-    const [before, after] = [one.attention[kind].values, other.attention[kind].values];
-    const length = Math.min(before.length, after.length); // without the right words, outputs differ in length
-    for (let i = 0; i < length; i++) sum += Math.abs(after[i] - before[i]);
-    count += length;
-  }
-  return count ? sum / count : 0;
-}
-
-const hasNewSnapshots = changeDetector();
-let spacing: number[] = [];
-
-/** The place of each snapshot on the slider, from 0 to 1: it is spaced by what changes, not by steps. */
-function places() {
-  const { snapshots } = training;
-  if (!hasNewSnapshots(snapshots[0], snapshots.length)) return spacing;
-  const gaps = snapshots.map((each, i) => (i ? difference(snapshots[i - 1], each) : 0));
-  const total = gaps.reduce((sum, gap) => sum + gap, 0) || 1;
-  const last = Math.max(1, snapshots.length - 1);
-  let passed = 0;
-  spacing = gaps.map((gap, i) => {
-    passed += gap;
-    return (EVEN_SHARE * i) / last + ((1 - EVEN_SHARE) * passed) / total;
-  });
-  return spacing;
-}
+/** Where a snapshot is on the slider, from 0 to 1. */
+const placeOf = (i: number) => i / Math.max(1, training.snapshots.length - 1);
 
 function placeOfStep(step: number) {
   const { snapshots } = training;
   const next = snapshots.findIndex((each) => each.step >= step);
   if (next <= 0) return next === 0 ? 0 : 1;
   const [before, after] = [snapshots[next - 1], snapshots[next]];
-  const share = (step - before.step) / (after.step - before.step);
-  return places()[next - 1] + share * (places()[next] - places()[next - 1]);
+  return placeOf(next - 1 + (step - before.step) / (after.step - before.step));
 }
 
 /** Points of a curve over the slider instead of over steps; losses after the newest snapshot have no place yet. */
@@ -247,28 +207,11 @@ function stepLabels() {
   const gap = 1 / MAX_STEP_LABELS;
   let free = 0;
   return training.snapshots.flatMap(({ step }, i, { length }) => {
-    const place = places()[i];
+    const place = placeOf(i);
     if (i < length - 1 && (place < free || place > 1 - gap)) return [];
     free = place + gap;
     return [h("span", { style: `left: ${place * 100}%` }, formatNumber(step))];
   });
-}
-
-/** Here the keys of the page's own steps move the replay. */
-function onSliderKey(event: KeyboardEvent) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const ways: Record<string, number> = {
-    ArrowLeft: current() - 1,
-    ArrowDown: current() - 1,
-    ArrowRight: current() + 1,
-    ArrowUp: current() + 1,
-    Home: 0,
-    End: newest(),
-  };
-  if (event.key === " ") playOrPause();
-  else if (event.key in ways) pauseAt(ways[event.key]);
-  else return;
-  event.preventDefault();
 }
 
 // ---- the map ----
@@ -339,8 +282,9 @@ function draw(parts: Parts) {
 function drawPlayer({ player }: Parts, snapshot: Snapshot) {
   const { slider, steps, at, follow, losses, playButton } = player;
   const point = measurementAt(snapshot.step);
-  const place = places()[training.snapshots.indexOf(snapshot)];
-  slider.value = String(place);
+  const i = training.snapshots.indexOf(snapshot);
+  slider.max = String(training.snapshots.length - 1);
+  slider.value = String(i);
   setContent(steps, stepLabels());
   const said = {
     step: formatNumber(snapshot.step),
@@ -352,7 +296,7 @@ function drawPlayer({ player }: Parts, snapshot: Snapshot) {
   slider.setAttribute("aria-valuetext", `${at.textContent}: ${snapshot.free.text}`);
   follow.hidden = !isTraining() || view.at === null;
   const [points, top, value] = [overSlider(training.points), topLoss(training), point?.[1] ?? null];
-  losses.draw({ points, marked: places(), top, place, value });
+  losses.draw({ points, marked: [...training.snapshots.keys()].map(placeOf), top, place: placeOf(i), value });
   const name = timer ? "pause" : "play";
   setContent(playButton, icon(name));
   playButton.setAttribute("aria-label", t(`replay.${name}`));
@@ -390,7 +334,7 @@ function drawStory({ player: { weights, story } }: Parts, snapshot: Snapshot, qu
   const { snapshots } = training;
   for (const each of [weights.element, story]) each.style.visibility = rowsAreComparable() ? "visible" : "hidden";
   if (!rowsAreComparable()) return;
-  const points = snapshots.map((each, i) => [places()[i], Math.max(...rowOf(query, runOf(each)))]);
+  const points = snapshots.map((each, i) => [placeOf(i), Math.max(...rowOf(query, runOf(each)))]);
   const [place, value] = points[snapshots.indexOf(snapshot)];
   weights.draw({ points, marked: [], top: 1, place, value });
   const said = {
@@ -414,9 +358,12 @@ function drawMap(parts: Parts, snapshot: Snapshot, query: number) {
   parts.renew("large", [run, kind, layer, head, width, zoom.value()], () => {
     heading.replaceChildren(...mapHeading(kind, layer, head));
     tip.hidden = true;
-    large.style.minHeight = `${tallestMap(parts, width)}px`;
     parts.drawn = heatmap({ run, kind, layer, head }, { width, zoom: zoom.value() });
     large.replaceChildren(parts.drawn.element);
+    parts.renew("tallest", [view.of, kind, words(), width, zoom.value()], () => {
+      large.style.minHeight = "";
+    });
+    large.style.minHeight = `${large.clientHeight}px`; // never less than before, when there are fewer words
   });
   const { drawn } = parts;
   if (!drawn) return;
@@ -425,18 +372,6 @@ function drawMap(parts: Parts, snapshot: Snapshot, query: number) {
   drawn.element.setAttribute("aria-label", say.textContent ?? "");
   const key = argmax(rowOf(query, run));
   parts.renew("sight", [kind, layer, head, query, key, width, zoom.value()], () => drawn.reveal(query, key));
-}
-
-/** As high as the map of the most words, so that the page does not jump when there are fewer. */
-function tallestMap(parts: Parts, width: number) {
-  const { kind } = view;
-  const zoom = parts.map.zoom.value();
-  const count = (run: SnapshotRun) => run.attention[kind].queries.length;
-  const run = training.snapshots.map(runOf).reduce((most, each) => (count(each) > count(most) ? each : most));
-  parts.renew("tallest", [run, kind, width, zoom], () => {
-    parts.mapHeight = heatmapHeight({ run, kind }, { width, zoom });
-  });
-  return parts.mapHeight;
 }
 
 function changeSinceFirst(query: number, run: SnapshotRun) {

@@ -2,7 +2,7 @@
 
 import { formatMessage, t } from "../../state/i18n.ts";
 import { type Attributes, h, namedChoice } from "../../ui/dom.ts";
-import { button, setUnlessTyped, showContent, slider } from "../../ui/parts.ts";
+import { button, setContent, setUnlessTyped, slider } from "../../ui/parts.ts";
 import { messageOf, presets, settings, type Value } from "./choices.ts";
 
 type Control = {
@@ -109,7 +109,7 @@ export function settingRow(name: string, make: Field, change: (value: any) => vo
   const label = t(`train.set.${name}`);
   const control = make({ id, "aria-describedby": `${id}-about ${id}-problem` }, label, change);
   const { input } = control;
-  const problem = h("p", { class: "problem", id: `${id}-problem`, hidden: true });
+  const problem = h("p", { class: "problem", id: `${id}-problem` });
   const title = h(input ? "label" : "span", { class: "name", for: input && id }, label);
   const about = h("p", { class: "about", id: `${id}-about` }, t(`train.set.${name}.about`));
   const attributes = { class: "setting", title: about.textContent, "data-field": name };
@@ -121,7 +121,7 @@ export function settingRow(name: string, make: Field, change: (value: any) => vo
     draw(value: Value, placeholder = "") {
       const message = messageOf(name);
       control.set(value, placeholder);
-      showContent(problem, message && formatMessage(message));
+      setContent(problem, message && formatMessage(message));
       element.classList.toggle("wrong", Boolean(message));
       input?.setAttribute("aria-invalid", String(Boolean(message)));
     },

@@ -2,7 +2,7 @@
 
 import { api, canAsk, isAborted, reasonOf } from "../../api/client.ts";
 import { schema } from "../../api/schema.ts";
-import { isTraining, onTrainingChange, restoreTraining, startTraining, training } from "../../api/training-stream.ts";
+import { isTraining, restoreTraining, startTraining, training } from "../../api/training-stream.ts";
 import type { View } from "../../api/types.ts";
 import { joinSentences, t } from "../../state/i18n.ts";
 import { state, subscribe } from "../../state/state.ts";
@@ -109,7 +109,7 @@ export function mount({ element, signal }: View) {
   subscribe(element, () => {
     realNote.hidden = !state.run.model.pieces;
   });
-  onTrainingChange(drawTraining, signal);
+  document.addEventListener("training:changed", drawTraining, { signal });
   const warnOfLoss = (event: Event) => isTraining() && training.phase !== "developing" && event.preventDefault();
   addEventListener("beforeunload", warnOfLoss, { signal }); // a training ends with the page
   document.addEventListener("train:taught", learnTaught, { signal });

@@ -3,10 +3,10 @@
 import { canAsk } from "../../api/client.ts";
 import { models } from "../../api/models.ts";
 import { opening } from "../../api/schema.ts";
-import type { Child, Step, View } from "../../api/types.ts";
+import type { Child, View } from "../../api/types.ts";
 import { paddingMasked } from "../../charts/attention-map.ts";
 import { areMany, orderKeys } from "../../charts/key-order.ts";
-import { candidate, MAX_CANDIDATES } from "../../charts/outputs.ts";
+import { candidate, MAX_CANDIDATES, stepCard } from "../../charts/outputs.ts";
 import { findChange, insteadOfChoice, isAblated, replaceChange } from "../../state/changes.ts";
 import { formatPercent, hasText, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../../state/state.ts";
@@ -14,7 +14,7 @@ import { tokenRun } from "../../state/words.ts";
 import { explainLikelihood } from "../../ui/describe.ts";
 import { type Attributes, h, replaceKeepingFocus, scrollBox, scrollToMiddle, segmented, word } from "../../ui/dom.ts";
 import { pictureFrame, savable } from "../../ui/export.ts";
-import { button, changeDetector, headPicker, hint, link } from "../../ui/parts.ts";
+import { changeDetector, headPicker, hint, link } from "../../ui/parts.ts";
 import { pieceSearch } from "./piece-search.ts";
 import { whyPanel } from "./why.ts";
 
@@ -90,7 +90,7 @@ function draw(parts: Parts) {
 function drawRun({ cards, explained, loop, limits }: Parts) {
   const { run } = state;
   const { layers, heads } = run.attention.cross;
-  cards.replaceChildren(...run.steps.map(stepCard));
+  cards.replaceChildren(...run.steps.map((each, step) => stepCard(each, step, () => update({ step }))));
   cards.classList.toggle("many", areMany(run.steps));
   const padded = paddingMasked(run, "encoder") && paddingMasked(run, "cross") ? t("translate.padded") : "";
   const layered = layers > 1 ? t("translate.layers", { layers }) : t("translate.one_layer");
@@ -103,13 +103,6 @@ function drawRun({ cards, explained, loop, limits }: Parts) {
   const known = models()[run.checkpoint] as { corpus?: string } | undefined;
   const key = run.model.pieces ? "limits.real" : `limits.${known?.corpus ?? run.checkpoint}`;
   limits.textContent = hasText(key) ? t(key) : "";
-}
-
-function stepCard({ token, probability }: Step, step: number) {
-  const [number, share] = [t("step_n", { step: step + 1 }), formatPercent(probability)];
-  const content = [h("small", {}, number), word(token, "target"), h("small", {}, share)];
-  const opener = button(null, content, () => update({ step }));
-  return h("li", {}, opener);
 }
 
 function drawBars({ bars, more, areAllShown }: Parts, { layer, isMean, weights }: Shown) {

@@ -94,9 +94,19 @@ function explained({ complete }: Why, token: string, other: string | null) {
   return [hint(nodes(other === null ? "why.about" : "why.about_lead", places)), hint(t("why.debate"))];
 }
 
+type Pointed = Record<"attribution" | "attention" | "removal", number | null>;
+
+function whoDiffers({ attribution, attention, removal }: Pointed) {
+  if (attribution === null) return "unattributed";
+  if (attribution === attention) return attribution === removal ? "same" : "masking";
+  if (attribution === removal) return "attention";
+  return attention === removal ? "attribution" : "none";
+}
+
 /** Whether the three point to one word, and what the output loses without it. */
 function describe(shares: Shares, words: string[], { step, answer, token, other }: Asked) {
-  const { attribution, attention, removal } = pointedTo(shares);
+  const pointed = pointedTo(shares);
+  const { attribution, attention, removal } = pointed;
   const name = (i: number | null) => word(words[i ?? 0] ?? "", "source");
   const odds = (score: number) => formatNumber(Number(Math.exp(score).toPrecision(2)));
   const format = other === null ? formatPercent : odds;
@@ -110,24 +120,11 @@ function describe(shares: Shares, words: string[], { step, answer, token, other 
     without: format(answer.without[removal ?? 0]),
     least: format(Math.min(...answer.without)),
   };
-  const agree = [attribution === attention, attribution === removal, attention === removal];
-  const kind =
-    attribution === null
-      ? "unattributed"
-      : agree[0]
-        ? agree[1]
-          ? "same"
-          : "masking"
-        : agree[1]
-          ? "attention"
-          : agree[2]
-            ? "attribution"
-            : "none";
   const of = other === null ? "" : "_lead";
-  if (removal !== null) return [nodes(`why.odd.${kind}`, places), nodes(`why.falls${of}`, places)];
+  if (removal !== null) return [nodes(`why.odd.${whoDiffers(pointed)}`, places), nodes(`why.falls${of}`, places)];
   const isForced = other === null && tokenRun(state.run)?.steps[step].candidates[0].token !== token;
   const stays = nodes(`why.stays${isForced ? "_forced" : of}`, places);
   return attribution !== null && attention !== null
-    ? [stays, nodes(agree[0] ? "why.still_same" : "why.still", places)]
+    ? [stays, nodes(attribution === attention ? "why.still_same" : "why.still", places)]
     : [stays];
 }

@@ -1,8 +1,7 @@
 import type { Run } from "../../../api/types.ts";
+import { sinusoidalPositions } from "../../../engine/arrays.ts";
 import { t } from "../../../state/i18n.ts";
-import { askOnce } from "../../../state/server-cache.ts";
 import { cosinesTo } from "../../../state/sinusoid.ts";
-import { decodeFloats } from "../../../state/state.ts";
 import { h } from "../../../ui/dom.ts";
 import { commonDigits, sum } from "../../../ui/numbers.ts";
 import { encoderInput, orderedQuiz, type Stop, strips, tokenStrips } from "../stop.ts";
@@ -44,15 +43,14 @@ export const positions: Stop = {
     const shown = rows.filter((_, i) => compared.has(i)); // a short sentence may not have the last
     return [h("h4", {}, title), strips(view, shown, { label: title })];
   },
-  async ask({ run, places: usual }) {
+  ask({ run, places: usual }) {
     if (!run.model.positions) {
       const other = { text: t("lesson.positions.other"), why: "lesson.positions.why.other" };
       return orderedQuiz([other, { text: t("lesson.positions.same") }], usual);
     }
     const last = Math.max(MIN_FAR, run.source.length) - 1; // counted from 0, as in the formula
     const { d_model } = run.model;
-    const { data } = await askOnce("positional_encoding", { length: last + 1, d_model });
-    const toFirst = cosinesTo(0, decodeFloats(data), d_model);
+    const toFirst = cosinesTo(0, sinusoidalPositions(last + 1, d_model), d_model);
     const [near, far] = [toFirst[1], toFirst[last]];
     const isNear = near >= far; // few dimensions have few slow waves, and the fastest ones repeat
     const pattern = isNear ? "lesson.positions.nearby" : "lesson.positions.repeats";
