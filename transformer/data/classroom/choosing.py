@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from ..vocabulary import lower
-from .lexicon import LINKS, Lexeme
+from .lexicon import LINKS, Lexeme, Pronoun
 
 
 @dataclass(eq=False)
@@ -73,6 +73,9 @@ class Chooser:
 
     def determiner(self, weights: Mapping[str, float]) -> str:
         return self.one_of(weights)
+
+    def pronoun(self, pronouns: Sequence[Pronoun], weights: Sequence[float]) -> Pronoun:
+        return self.choose(pronouns, weights)
 
 
 class CoreChooser(Chooser):
@@ -152,6 +155,10 @@ class ParsingChooser(Chooser):
         begins = tuple({word[:i] for word in self.left for i in range(7)})
         stems = {"der": "d", "euer": "eu"}
         return self.one_of({each: weight for each, weight in weights.items() if stems.get(each, each) in begins})
+
+    def pronoun(self, pronouns: Sequence[Pronoun], weights: Sequence[float]) -> Pronoun:
+        """One that is left: tried with every verb, the others would take most of the steps."""
+        return self.choose([each for each in pronouns if lowered(each[0]) in self.left])
 
     def _possible(self, options: Sequence[Any]) -> list[Any]:
         """Those that the words left may hold. The known ones keep their options, so that no others have their id."""

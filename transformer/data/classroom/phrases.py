@@ -131,8 +131,8 @@ def _english_determiner(determiner: str, is_mass: bool, following: str) -> str:
 PRONOUN_WEIGHTS = {ICH: 2, DU: 1.5, ER: 1, WIR: 1, IHR: 0.7}
 
 
-def choose_pronoun(chooser: Chooser, pronouns: Sequence[tuple[str, str, int]]) -> Phrase:
-    german, english, person = chooser.choose(pronouns, [PRONOUN_WEIGHTS[each[2]] for each in pronouns])
+def choose_pronoun(chooser: Chooser, pronouns: Sequence[lex.Pronoun]) -> Phrase:
+    german, english, person = chooser.pronoun(pronouns, [PRONOUN_WEIGHTS[each[2]] for each in pronouns])
     word = chooser.word(german)
     gender: Gender | None = "m" if german in lex.MASCULINE else "f" if english == "she" else None
     is_clear = german not in ("sie", "Sie", "es")
@@ -144,7 +144,7 @@ def choose_name(chooser: Chooser, excluded: str = "") -> Phrase:
     return Phrase(de, en, ER, can_be_fronted=False, case_is_clear=False)
 
 
-def pronouns_of_people(pronouns: Sequence[tuple[str, str, int]], things: Things) -> list[tuple[str, str, int]]:
+def pronouns_of_people(pronouns: Sequence[lex.Pronoun], things: Things) -> list[lex.Pronoun]:
     """The pronouns that mean people: "er" cannot, once a thing has been named that "er" could mean."""
     return [
         (german, english, person)
@@ -153,7 +153,7 @@ def pronouns_of_people(pronouns: Sequence[tuple[str, str, int]], things: Things)
     ]
 
 
-def _pronouns_of_things(case: Case, things: Things, kinds: Sequence[str]) -> list[tuple[str, str, int]]:
+def _pronouns_of_things(case: Case, things: Things, kinds: Sequence[str]) -> list[lex.Pronoun]:
     """Pronouns of the things of these kinds: "it"."""
     forms = lex.OF_THINGS.get(case, {})
     return [forms[gender] for gender, noun in things.items() if noun and noun.kind in kinds and gender in forms]
