@@ -9,7 +9,7 @@ const esbuild: typeof import("esbuild") = createRequire(`${ROOT}.venv/js/`)("esb
 
 /** Each file of assets/dist: its path and its text. A saved run has its program in itself, and takes app.css. */
 export const bundled = () => [
-  ...built("assets/web/app.ts", { sourcemap: true, sourcesContent: false }), // the sources are beside it
+  ...built("assets/web/app.ts", { sourcemap: "external", sourcesContent: false }), // files.py says where it is
   ...built("assets/web/file.ts", { format: "iife" }),
   ...built("assets/web/engine/worker.ts", { outdir: undefined, outfile: "assets/dist/engine.js" }),
 ];

@@ -189,5 +189,6 @@ def test_a_browser_keeps_the_bundle_until_it_changes(client: TestClient) -> None
         assert gzip.decompress(body) == files.BUNDLE[name].read_bytes()
         assert answer.headers["content-type"].startswith(kind)
         assert "immutable" in answer.headers["cache-control"]
+        assert name == "plotly.js" or answer.headers["sourcemap"] == f"../gradio_api/file={files.BUNDLE[name]}.map"
     for name in ("x", "app.js.map", "..%2fapp.py", "%2e%2e/app.py"):
         assert client.get(f"/dist/{name}").status_code == 404

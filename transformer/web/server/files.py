@@ -125,6 +125,8 @@ async def bundle(request: Request) -> Response:
     if name not in BUNDLE:
         return PlainTextResponse("Not found.", 404)
     headers = {"Cache-Control": "public, max-age=31536000, immutable", "Content-Encoding": "gzip"}
+    if (source_map := Path(f"{BUNDLE[name]}.map")).exists():
+        headers["SourceMap"] = f"../gradio_api/file={source_map}"  # Gradio serves it, and the sources that it names
     kind = "text/css" if name.endswith(".css") else "text/javascript"
     return Response(await asyncio.to_thread(_packed, name), 200, headers, kind)
 
