@@ -11,7 +11,7 @@ const HUB_MS = 2000;
 export const server: Source = { answers: () => true, answer, stream };
 
 async function answer(name: string, request: unknown, signal: AbortSignal) {
-  const sent = await send(name, request, signal);
+  const sent = await send(`api/${name}`, asJson(request), signal);
   const read = await sent.json().catch(() => ({ error: NO_ANSWER })); // it was broken off
   if (!sent.ok || read?.error) throw new Refused(read?.error ?? NO_ANSWER, read);
   return read;
@@ -19,7 +19,7 @@ async function answer(name: string, request: unknown, signal: AbortSignal) {
 
 /** Events until they end or break off; an error among them is a refusal. */
 async function* stream(name: string, request: unknown, signal?: AbortSignal) {
-  const answer = await send(name, request, signal, await hubHeaders());
+  const answer = await send(`api/${name}`, asJson(request, await hubHeaders()), signal);
   const isStream = answer.headers.get("Content-Type")?.includes("ndjson");
   if (!isStream || !answer.body) throw new Refused((await answer.json().catch(() => null))?.error ?? NO_ANSWER);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -42,6 +42,15 @@ async function* stream(name: string, request: unknown, signal?: AbortSignal) {
   }
 }
 
+const asJson = (request: unknown, more: Record<string, string> = {}) => ({
+  headers: { "Content-Type": "application/json", ...more },
+  body: JSON.stringify(request),
+});
+
+/** A model's file, which becomes one of this session's. */
+export const uploadModel = async (file: File) => (await send("models", { body: file })).json();
+export const fetchModelFile = (checkpoint: string) => send(`models/${checkpoint}`, { method: "GET" });
+
 // ---- a busy server ----
 
 const asking = new Set<AbortController>(); // questions without an answer
@@ -49,16 +58,16 @@ let refused = 0; // of these, refused: the queue was full
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 /** A question that a full queue refuses is put again. */
-async function send(name: string, request: unknown, signal?: AbortSignal, more: Record<string, string> = {}) {
+async function send(path: string, init: RequestInit, signal?: AbortSignal) {
   const lost = new AbortController(); // aborted when the server is gone
   if (!asking.size) timer = setTimeout(poll, POLL_MS);
   asking.add(lost);
   try {
     for (;;) {
-      const answer = await fetch(new URL(`api/${name}`, document.baseURI), {
+      const answer = await fetch(new URL(path, document.baseURI), {
         method: "POST",
-        headers: { "Content-Type": "application/json", Session: sessionId(), ...more },
-        body: JSON.stringify(request),
+        ...init,
+        headers: { Session: sessionId(), ...init.headers }, // proxies log addresses
         signal: signal ? AbortSignal.any([signal, lost.signal]) : lost.signal,
       });
       const seconds = Math.min(Number(answer.headers.get("Retry-After")), MAX_PAUSE);

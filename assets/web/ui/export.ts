@@ -1,6 +1,7 @@
 // Any figure of the page as a file: an SVG that carries its own colours and type, or a PNG of it.
 
 import { forgetModel } from "../api/models.ts";
+import { fetchModelFile } from "../api/server.ts";
 import type { Child, OwnModel } from "../api/types.ts";
 import { t } from "../state/i18n.ts";
 import { h, svg } from "./dom.ts";
@@ -182,7 +183,7 @@ function rgb(colour: string) {
 }
 
 export async function downloadModel({ checkpoint, name }: OwnModel, complain: (text: string) => void) {
-  const answer = await fetch(new URL(`models/${checkpoint}`, document.baseURI)).catch(() => null);
+  const answer = await fetchModelFile(checkpoint).catch(() => null);
   if (answer?.ok) {
     download(await answer.blob(), `${name.replace(/[^\p{L}\p{N}_-]+/gu, "-")}.safetensors`);
     return;

@@ -2,15 +2,13 @@
 
 import { api } from "../../api/client.ts";
 import { addModel, forgetModel, isShared, lostModels, ownModels, useModel } from "../../api/models.ts";
-import { sessionId } from "../../api/session.ts";
+import { uploadModel } from "../../api/server.ts";
 import type { OwnModel } from "../../api/types.ts";
 import { formatList, formatMessage, formatNumber, t } from "../../state/i18n.ts";
 import { state } from "../../state/state.ts";
 import { h } from "../../ui/dom.ts";
 import { downloadModel } from "../../ui/export.ts";
 import { link, setContent } from "../../ui/parts.ts";
-
-const at = (path: string) => new URL(path, document.baseURI);
 
 export function ownModelList(signal: AbortSignal) {
   const list = h("ul", { class: "models" });
@@ -29,7 +27,7 @@ export function ownModelList(signal: AbortSignal) {
   file.addEventListener("change", async () => {
     if (!file.files?.[0]) return;
     element.classList.add("busy");
-    complain(await uploadModel(file.files[0]));
+    complain(await bringModel(file.files[0]));
     element.classList.remove("busy");
     file.value = "";
   });
@@ -39,10 +37,9 @@ export function ownModelList(signal: AbortSignal) {
   return element;
 }
 
-async function uploadModel(file: File) {
+async function bringModel(file: File) {
   try {
-    const headers = { Session: sessionId() }; // proxies log addresses
-    const answer = await (await fetch(at("models"), { method: "POST", headers, body: file })).json();
+    const answer = await uploadModel(file);
     if (!answer.model) return formatMessage(answer.error);
     addModel(answer);
     return "";
