@@ -47,8 +47,8 @@ class LogitLens:
 
 
 def logit_lens(translator: Translator, run: Translation) -> LogitLens:
-    """Read every decoder layer by the output projection, after the decoder's final norm if there is one; the
-    probabilities (T, V) of one layer are in memory at a time."""
+    """Read every decoder layer's output x by the output projection, after the decoder's final norm if there is one:
+    softmax(norm(x) Wᵀ + b). The probabilities (T, V) of one layer are in memory at a time."""
     model, vocab = translator.checkpoint.model, translator.checkpoint.tgt_vocab
     left = "sum3" if model.config.norm_first else "norm3"
 
@@ -105,7 +105,7 @@ class DirectEffects:
 
 @torch.inference_mode(False)  # gradients
 def direct_effects(translator: Translator, run: Translation, other: str | None = None) -> DirectEffects:
-    """Each part times the gradient of the logit, which no part and no σ passes on.
+    """Each part times the gradient of the logit, c · ∂logit/∂c, which no part and no σ passes on.
 
     Args:
         other: a token whose logit is subtracted at every step.
@@ -204,16 +204,23 @@ def gradient_times_input(translator: Translator, run: Translation, step: int, ot
 
 
 @torch.inference_mode(False)  # gradients
-def integrated_gradients(translator: Translator, run: Translation, step: int, other: str | None = None) -> Attribution:
+def integrated_gradients(
+    translator: Translator,
+    run: Translation,
+    step: int,
+    other: str | None = None,
+    between: Callable[[], object] = lambda: None,
+) -> Attribution:
     """Integrated gradients (Sundararajan et al. 2017, "Axiomatic Attribution for Deep Networks", §3 and §5), with the
-    arguments of `gradient_times_input`.
+    arguments of `gradient_times_input`: Σ_d x_d ∫₀¹ ∂F(αx)/∂x_d dα of a token's embedding x. `between` is called
+    between the parts of the work, and may raise to cancel it.
 
     The gradient is the mean on the line from embeddings of 0, source and target together, in IG_STEPS equal steps, of
     each the mean of its ends. It jumps where a ReLU opens; what a step misses there is known, because the logits at its
     ends are: so the DIVIDED steps that miss most are cut in three until `total` is within 1 % of logit - baseline, or
     there are MAX_IG_STEPS. The toy needs 50 steps, and the classroom more for every second word.
     """
-    line = _line(translator, run, step, other)
+    line = _line(translator, run, step, other, between)
     shares = np.linspace(0, 1, IG_STEPS + 1)
     logits, slopes = line(shares)
     while True:
@@ -236,7 +243,7 @@ def _attribution(run: Translation, logits: np.ndarray, added: np.ndarray) -> Att
 
 
 def _line(
-    translator: Translator, run: Translation, step: int, other: str | None
+    translator: Translator, run: Translation, step: int, other: str | None, between: Callable[[], object] = lambda: None
 ) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """Takes shares of all embeddings, (N,), to the logits, (N,), and to what each token adds to their slopes, its
     embedding · gradient, (N, S + step + 1)."""
@@ -264,6 +271,7 @@ def _line(
         logits, slopes = [], []
         with evaluating(model), torch.enable_grad():
             for part in whole[0].new_tensor(shares).split(size):
+                between()
                 inputs = [(each * part[:, None, None]).requires_grad_() for each in whole]
                 logits.append(logit(*inputs))
                 gradients = torch.autograd.grad(logits[-1].sum(), inputs)
@@ -285,8 +293,9 @@ class Rollout(NamedTuple):
 
 def attention_rollout(run: Translation) -> Rollout:
     """Abnar and Zuidema 2020, "Quantifying Attention Flow in Transformers" (arXiv 2005.00928), §3: in each sublayer a
-    half of a token comes from its residual connection, the other from what the mean of the heads attends to. The paper
-    has an encoder only; here cross-attention passes on the encoder's rollout. An ablated head still attends."""
+    half of a token comes from its residual connection, the other from what the mean of the heads attends to:
+    R_l = (½ I + ½ mean_h A_h) R_(l-1). The paper has an encoder only; here cross-attention passes on the encoder's
+    rollout. An ablated head still attends."""
     s, t = len(run.source), len(run.decoder_input)
     encoder = np.eye(s)
     for m in run.attention.encoder:

@@ -1,9 +1,12 @@
 """Why a step outputs its token: the page gets the library's numbers, also of words and of runs with changes."""
 
 import math
+import threading
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import numpy as np
 import pytest
 
@@ -17,7 +20,25 @@ from transformer.web.api import why
 from transformer.web.schema import WhyRequest
 
 from ...marian import SENTENCES
+from ..loop import TIMEOUT, async_test, until
 from .endpoints import BEER, CHANGED, RUN, ask
+
+
+@async_test
+async def test_the_work_for_a_visitor_who_has_left_ends() -> None:
+    begun, left, answers = threading.Event(), threading.Event(), []
+
+    def work() -> None:
+        begun.set()
+        assert left.wait(TIMEOUT)
+        answers.append(ask(why.why, {**RUN, "sentence": "Ich möchte ein Cola", "step": 0}))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(anyio.to_thread.run_sync, work)
+        await until(begun.is_set)
+        group.cancel_scope.cancel()
+        left.set()
+    assert answers == []
 
 
 @pytest.mark.parametrize("changes", [[], CHANGED["changes"]])

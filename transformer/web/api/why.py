@@ -1,6 +1,9 @@
 """Why this word: what each source word has to do with a step's output, by three measures, and what each layer says."""
 
+from contextlib import suppress
+
 import numpy as np
+from anyio.from_thread import check_cancelled
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...analysis.contribution import integrated_gradients, logit_lens
@@ -59,11 +62,17 @@ SCORED = {  # as the card names them
 }
 
 
+def _end_if_left() -> None:
+    """End the work of a visitor who has left."""
+    with suppress(RuntimeError):  # a program's
+        check_cancelled()
+
+
 @cached_per_checkpoint(64, own=64)
 def why(request: WhyRequest) -> Why:
     """What each source word has to do with a step's output: attribution, attention, and the effect of masking it."""
     model, run = translator(request.checkpoint), run_of(request)
-    found = integrated_gradients(model, run, request.step, request.other)
+    found = integrated_gradients(model, run, request.step, request.other, _end_if_left)
     of = run.words()[0].of if request.words else range(len(run.source))
     words: dict[int, list[int]] = {}
     for position, word in enumerate(of):

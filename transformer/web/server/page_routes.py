@@ -114,8 +114,8 @@ def _json(body: bytes, status: int = 200, headers: Mapping[str, str] = NO_HEADER
 
 
 async def _unless_left(request: Request, work: Awaitable[Response]) -> Response:
-    """A client that disconnects leaves the queue. Work that has begun goes on: a thread cannot be ended. Raises
-    ClientDisconnect if nobody waits for the answer."""
+    """A client that disconnects leaves the queue. Work that has begun goes on, unless it asks
+    `check_cancelled`: a thread cannot be ended. Raises ClientDisconnect if nobody waits for the answer."""
     scope = anyio.CancelScope()
 
     async def watch() -> None:
