@@ -133,3 +133,9 @@ def test_a_broken_link_opens_the_page_and_says_what_was_wrong(visit: Visit) -> N
     for said in ("“<img”", t("link.wrong", what=t("link.kind")), t("run.refused", error="", sentence=BIER).strip()):
         expect(visit.message).to_contain_text(said)
     assert page.locator("#top img, #top script, header img").count() == 0
+
+
+def test_a_link_to_the_lesson_alone_begins_as_its_tab_does(visit: Visit) -> None:
+    page = visit.open("?tab=lesson")
+    expect(page.locator("#checkpoint")).to_have_value("classroom")
+    expect(page.locator("#plan-open")).to_contain_text("11")

@@ -1,12 +1,12 @@
 // The page's place as an address, and back. Whatever an address asks for that is not there falls back to the default.
 
 import type { Parameter } from "#schema";
-import { checkpointFromAddress, firstRun, modelAddress } from "../api/models.ts";
+import { checkpointFromAddress, firstRun, modelAddress, models } from "../api/models.ts";
 import { isSavedRun, parametersOf, schema } from "../api/schema.ts";
 import type { RunRequest, State } from "../api/types.ts";
 import { formatChanges, parseChanges } from "./changes.ts";
 import { language } from "./i18n.ts";
-import { formatStops, LESSON_STOPS, parseStops } from "./lesson-plan.ts";
+import { formatStops, LESSON_STOPS, parseStops, plannedStops, USUAL_MINUTES } from "./lesson-plan.ts";
 import { HOME, state, stopsWith, update } from "./state.ts";
 
 type Place = Partial<State>;
@@ -120,9 +120,14 @@ export function parseAddress(search: string): { run: RunRequest | null; place: P
   return { run, place, wrong };
 }
 
+/** Whether it leads to the lesson alone, which then begins as its tab does. */
+const isWholeLesson = (asked: URLSearchParams) =>
+  asked.get("tab") === "lesson" && !["checkpoint", "sentence", "stop", "stops"].some((name) => asked.has(name));
+
 /** An address that names no tab opens the first; with other parameters Translate, as links from before do. */
 export function openingTab(search: string): Place {
   const asked = new URLSearchParams(search);
+  if (isWholeLesson(asked)) return { stops: plannedStops(USUAL_MINUTES, false) };
   const isOurs = PARAMETERS.some(([name]) => name !== "language" && name !== "present" && asked.has(name));
   return isOurs ? { tab: "translate" } : {};
 }
@@ -130,7 +135,8 @@ export function openingTab(search: string): Place {
 /** @param wrong takes what of a run cannot be */
 function parseRun(asked: URLSearchParams, wrong: string[]): RunRequest | null {
   if (isSavedRun) return null;
-  const checkpoint = checkpointFromAddress(asked.get("checkpoint") ?? "toy");
+  const usual = isWholeLesson(asked) && models().classroom ? "classroom" : "toy";
+  const checkpoint = checkpointFromAddress(asked.get("checkpoint") ?? usual);
   if (!checkpoint) {
     wrong.push("checkpoint");
     return null;
@@ -142,7 +148,7 @@ function parseRun(asked: URLSearchParams, wrong: string[]): RunRequest | null {
   }
   const changes = parseChanges(asked.get("changes") ?? "");
   if (!changes) wrong.push("changes");
-  if (asked.has("checkpoint") || changes?.length) sentence ??= firstRun(checkpoint).sentence;
+  if (asked.has("checkpoint") || usual !== "toy" || changes?.length) sentence ??= firstRun(checkpoint).sentence;
   return sentence === null ? null : { checkpoint, sentence, changes: changes ?? [] };
 }
 

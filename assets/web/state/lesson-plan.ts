@@ -43,6 +43,7 @@ const OF_SMALL = OF_REAL.filter((stop) => !("ofReal" in STOPS[LESSON_STOPS[stop]
 export const stopOrder = (stops: readonly number[] | null, isReal: boolean) => stops ?? (isReal ? OF_REAL : OF_SMALL);
 
 export const PLANS = [20, 45, 90];
+export const USUAL_MINUTES = 45; // of the lesson that its tab begins with
 
 /** The stops of a lesson of this length, null for the whole one. @param isReal whether it is on a real model */
 export function plannedStops(minutes: number, isReal: boolean) {

@@ -6,7 +6,7 @@ import type { View } from "../../api/types.ts";
 import { hereButton } from "../../charts/overview-place.ts";
 import { openRun, returnToLesson } from "../../state/experiments.ts";
 import { t } from "../../state/i18n.ts";
-import { plannedStops } from "../../state/lesson-plan.ts";
+import { plannedStops, USUAL_MINUTES } from "../../state/lesson-plan.ts";
 import { lessonStops, state, subscribe, update } from "../../state/state.ts";
 import { h, namedChoice, scrollToMiddle, setChildren } from "../../ui/dom.ts";
 import { pictureRows } from "../../ui/export.ts";
@@ -31,13 +31,12 @@ export function mount({ element, signal }: View) {
   subscribe(list, () => isNew(state.tab) && open(list, tabs));
 }
 
-const LESSON_MINUTES = 45; // of the lesson that the tab opens with
 let isLessonOpened = false;
 
 /** The lesson begins with the classroom model, because the attention of the toy means little. */
 function openTab(tab: string) {
   if (tab !== "lesson" || isLessonOpened) return update({ tab });
-  const place = { tab, stop: 0, stops: plannedStops(LESSON_MINUTES, state.run.model.pieces) };
+  const place = { tab, stop: 0, stops: plannedStops(USUAL_MINUTES, state.run.model.pieces) };
   if (state.run.checkpoint === "toy" && models().classroom) openRun(firstRun("classroom"), place);
   else update(place);
 }

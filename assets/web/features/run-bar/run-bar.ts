@@ -270,7 +270,8 @@ function describeRun(run: Run) {
   }
   if (run.changes.length) return joinSentences(...notes); // the output is not what the model learned
   if (isReal(run.checkpoint)) return joinSentences(...notes); // its training data is unknown
-  if (!run.reference) add(opening.site ? "note.unknown" : "note.unlearned");
+  if (!run.reference && opening.site) add("note.unknown");
+  else if (!run.reference) notes.push([h("span", { class: "warning" }, "⚠ ", t("note.unlearned"))]);
   else if (!run.reference.same) add("note.mistake", { right: run.reference.text });
   else if (run.reference.held_out) add("note.held_out");
   return joinSentences(...notes);
