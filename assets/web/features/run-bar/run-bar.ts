@@ -221,7 +221,7 @@ function drawRun(parts: Parts) {
 function changeList(run: Run, baseline: Run, { original, compare }: Parts) {
   const undoAll = link(t("changed.undo_all"), () => requestChanges([]));
   const output = word(baseline.output.join(" "), "target");
-  original.replaceChildren(...nodes("changed.original", { output }), " ", isSavedRun ? "" : compare);
+  original.replaceChildren(isSavedRun ? "" : compare, " ", ...nodes("changed.original", { output }));
   return [
     h("b", {}, t("changed")),
     h("ul", { "aria-label": t("changed") }, changeItems(run.changes), isSavedRun ? null : h("li", {}, undoAll)),
