@@ -72,6 +72,9 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
 
         for own in ("#lesson .choice", "#lesson .show"):  # nobody sees the answer before the vote
             expect(phone.locator(own).first).to_be_hidden()
+        phone.locator("#room-follow").click()  # nor does who looks around alone
+        expect(phone.locator("#lesson .choice").first).to_be_hidden()
+        phone.locator("#room-follow").click()
         laptop.keyboard.press("r")
         expect(laptop.locator("#lesson .reveal")).to_be_hidden()
         expect(phone.locator(".class-panel")).to_contain_text(t("room.wait"))

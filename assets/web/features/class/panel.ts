@@ -95,15 +95,25 @@ async function startClass() {
   if (room.role === "teacher") showAddress();
 }
 
+/** A student who looks around alone does not see the answer to what the teacher is at. */
+function isAtTeachersQuestion() {
+  const place = new URLSearchParams(room.shown?.place);
+  const isHere =
+    state.tab === "lesson" ? place.get("stop") === `${state.stop + 1}` : place.get("exercise") === state.exercise;
+  return place.get("tab") === state.tab && isHere;
+}
+
 function markPage() {
   const pending = rooms.pendingQuestion();
   const about = pending && parseAbout(pending.about);
   const isVeiled = about?.kind === "next" || about?.kind === "source";
   const question = currentQuestion();
+  const isStudent = room.role === "student" && room.phase !== "ended";
   const marks: Record<string, boolean> = {
     "class-teacher": room.role === "teacher" && room.phase !== "ended",
     "class-student": room.role === "student",
-    "class-follows": room.role === "student" && room.phase !== "ended" && isFollowing(),
+    "class-follows": isStudent && isFollowing(),
+    "class-waits": isStudent && (isFollowing() || isAtTeachersQuestion()),
     "class-vote": Boolean(pending) && !isVeiled,
     "class-veil": isVeiled,
     "class-tallied": question?.state === "revealed" && isOfView(question),
