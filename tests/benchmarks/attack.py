@@ -89,7 +89,7 @@ OtherWork = Callable[[Connection], Awaitable[None]]
 
 
 def repeat(ask: Attack, pause: float = PAUSE) -> Attack:
-    """The same again and again, on two connections."""
+    """An attack that asks one thing again and again, on two connections."""
 
     async def attack(target: Target) -> None:
         async def one() -> None:

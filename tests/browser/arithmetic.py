@@ -13,7 +13,7 @@ def number(text: str) -> float:
 
 
 def signed(value: float) -> str:
-    """The same number as the page shows it."""
+    """A number as the page shows it, with a true minus sign."""
     return f"{value:.2f}".replace("-", "−")
 
 

@@ -324,7 +324,7 @@ class Visit:
                 self.page.locator("#checkpoint").select_option(checkpoint)
 
     def draw_stages(self) -> None:
-        """Of Inside a head: each is drawn when it comes into view."""
+        """Draw all stages of Inside a head, each of which is drawn when it comes into view."""
         self.page.locator("#inside .stage").first.wait_for()
         for stage in self.page.locator("#inside .stage").all():
             stage.scroll_into_view_if_needed()

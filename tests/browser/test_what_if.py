@@ -171,7 +171,7 @@ def test_a_candidate_is_forced_and_decoding_goes_on_from_there(shared: Visit) ->
 
 
 def test_a_link_restores_changes(shared: Visit) -> None:
-    """Of every kind: tests/js/changes.test.ts."""
+    """Three kinds of changes; tests/js/changes.test.ts has them all."""
     page = go(shared, TOY, "ablate.cross.2.6*edit_mask.cross.2.1.closed*force_word.5..", head=6)
     run = translate(
         TOY,

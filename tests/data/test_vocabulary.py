@@ -157,7 +157,7 @@ class EncodedCharacters(Characters):
 
 
 class Letters:
-    """The same as strings."""
+    """Its tokens are strings, not ids."""
 
     encode = list
     decode = "".join

@@ -226,7 +226,7 @@ class EngineDecoding:
         return Attention(*(tuple(each) for each in self.stacked_attention()))
 
     def stacked_attention(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The same, all layers of a kind in one: encoder, decoder and cross-attention, (L, B, H, Q, K)."""
+        """`attention` with all layers of a kind in one: encoder, decoder and cross-attention, (L, B, H, Q, K)."""
         longest = self.inputs.size(1)
         rows = [(pad(own, (0, longest - own.size(-1))), cross) for own, cross in self._maps]
         own, cross = (torch.stack(each, dim=-2) for each in zip(*rows, strict=True))
@@ -238,7 +238,7 @@ class EngineDecoding:
         return self._engine.add_and_norm(norm, x, change)
 
     def streams(self) -> tuple[tuple[Tensor, ...], ...]:
-        """Of encoder, decoder and cross-attention, in every layer and at the steps so far, if no rows were selected:
+        """What encoder, decoder and cross-attention read in every layer, at the steps so far, if no rows were selected:
         the values v (L, B, H, K, d), the residual stream (L, B, Q, D), and its sum with the sublayer's output."""
         (batch, length), t, width = self.src.shape, self.inputs.size(1), self._engine.config.d_model
         parts = self._streams[: len(self._values)], self._streams[len(self._values) :]

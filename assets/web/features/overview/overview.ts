@@ -96,7 +96,7 @@ function drawPicture(overview: Overview) {
   overview.drawnStep = -1;
 }
 
-/** Of a stack, the first of the hidden layers gets the focus; a class sees the one that is next to the open one. */
+/** Show a stack's hidden layers, with the focus on the first; a class sees the one that is next to the open one. */
 function unfold(overview: Overview, stack: Stack, from: number, to: number) {
   const layer = isPresenting() && from < state.layer ? to : from;
   overview.isUnfolded ||= !isPresenting();

@@ -65,7 +65,7 @@ export function mount({ element, signal }: View) {
   begin(signal);
 }
 
-/** Of which model the run is, and where others can be made. */
+/** Says which model's run it is, and where others can be made. */
 function savedRun() {
   const { home } = opening;
   const saved = nodes("file.saved", { model: h("b", {}, opening.shown.run.checkpoint) });
