@@ -143,7 +143,7 @@ def test_every_sentence_of_the_library_is_in_the_catalogue() -> None:
 # ---- what the page says ----
 
 SCRIPTS = [path.read_text("utf-8") for path in sorted((ROOT / "assets/web").rglob("*.ts"))]
-ROOMS = {key.split(".")[0] for key in EN if "." in key}
+NAMESPACES = {key.split(".")[0] for key in EN if "." in key}
 CHOICE = re.compile(r'namedChoice\(.*?[\w\]],\s*"([\w.]+)",', re.DOTALL)  # of names whose texts are under a key
 STRING = re.compile(r'"((?:\w+\.)+\w+)"|(?<!\w)(?:t|nodes)\(\s*"([^"]+)"')
 VALUE = r"\$\{(?:[^{}`]|`[^`]*`)*\}"  # in a template
@@ -156,11 +156,11 @@ def named() -> Iterator[tuple[str, str]]:
         choices = CHOICE.findall(source)
         yield from (("template", f"{key}.*") for key in choices)
         for dotted, given in STRING.findall(source):
-            if given or (dotted.split(".")[0] in ROOMS and dotted not in choices):
+            if given or (dotted.split(".")[0] in NAMESPACES and dotted not in choices):
                 yield "string", given or dotted
         for given, text in TEMPLATE.findall(source):
             key = re.sub(rf"(?:{VALUE})+", "*", text)
-            if "*" in key and key.strip("*.") and (given or key.split(".")[0] in ROOMS):
+            if "*" in key and key.strip("*.") and (given or key.split(".")[0] in NAMESPACES):
                 yield "template", key
 
 

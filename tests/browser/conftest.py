@@ -43,7 +43,7 @@ TRAINED = 300_000  # ms: a training leaves the processor to the other tests, and
 expect.set_options(timeout=PATIENCE)
 LAPTOP: Any = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
 PHONE: Any = {"width": 390, "height": 844}
-ROOM: Any = {"width": 1280, "height": 720}  # the smallest that a projector has
+PROJECTOR: Any = {"width": 1280, "height": 720}  # the smallest that a projector has
 OPENED = "?tab=translate"  # all else is as usual
 BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
 SENTENCES = {"toy": BIER, "classroom": FLAGSHIP}
@@ -275,7 +275,7 @@ class Visit:
         page.unroute_all(behavior="ignoreErrors")
         opened = page.url != "about:blank"
         if opened:
-            for _ in range(2):  # what is open, and the room that it is shown to
+            for _ in range(2):  # what is open, and the class that it is shown to
                 page.keyboard.press("Escape")
         page.set_viewport_size(LAPTOP["viewport"])
         page.emulate_media(reduced_motion="reduce")

@@ -94,7 +94,7 @@ class DecodingEngine:
         return self._addresses is not None and self._addresses == _addresses(model)
 
     def start(self, src: Tensor, max_steps: int, keeps_streams: bool = False) -> "EngineDecoding":
-        """Encode source ids (B, S), and make room for so many steps, whose streams are kept or not.
+        """Encode source ids (B, S), and allocate so many steps, whose streams are kept or not.
 
         Raises:
             ValueError: the source is longer than max_len.
@@ -162,8 +162,8 @@ class EngineDecoding:
         self._streams: list[tuple[Tensor, Tensor]] = []  # of every attention sublayer in turn: x, and what it adds
         self._source_mask = self._added(padding_mask(src, config.pad_id))
         self._encoder_attention, self._source = self._encode(src)
-        room = (config.num_decoder_layers, 2, len(src) * config.n_heads, max_steps, config.head_dim)
-        self._cache = self._source.new_empty(room)
+        shape = (config.num_decoder_layers, 2, len(src) * config.n_heads, max_steps, config.head_dim)
+        self._cache = self._source.new_empty(shape)
 
     def _encode(self, src: Tensor) -> tuple[Tensor, Tensor]:
         """Every encoder map, and keys and values for cross-attention (L, 2, B * H, S, d)."""
@@ -285,11 +285,11 @@ def _product(*linears: nn.Linear) -> _Product:
     """One product for linear layers of the same input."""
     sizes = [len(linear.weight) for linear in linears]
     out, width = sum(sizes), linears[0].weight.size(1)
-    is_wide, room = out >= width, -(-out // MOST_BLOCKS) * MOST_BLOCKS  # so that it can be cut into equal blocks
-    stride, rows = ((1, room), room) if is_wide else ((width, 1), out)
+    is_wide, padded = out >= width, -(-out // MOST_BLOCKS) * MOST_BLOCKS  # so that it can be cut into equal blocks
+    stride, rows = ((1, padded), padded) if is_wide else ((width, 1), out)
     weight = _whole([linear.weight for linear in linears], stride, rows)
     biases = [linear.bias for linear in linears if linear.bias is not None]
-    bias = _whole(biases, (1,), room) if biases else weight.new_zeros(room)
+    bias = _whole(biases, (1,), padded) if biases else weight.new_zeros(padded)
     for linear, part, part_of_bias in zip(linears, weight[:out].split(sizes), bias[:out].split(sizes), strict=True):
         if not linear.weight.requires_grad:
             linear.weight.data = part

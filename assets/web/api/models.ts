@@ -24,7 +24,7 @@ export const firstRun = (checkpoint: string): RunRequest => ({
 
 export const ownModels = () => own;
 
-/** Names of the models that had to make room for the newest. */
+/** Names of the models that had to go for the newest. */
 export const lostModels = () => lost;
 export const isOwn = (checkpoint: string) => !Object.hasOwn(shipped, checkpoint);
 export const isReal = (checkpoint: string) => shipped[checkpoint]?.real !== undefined;

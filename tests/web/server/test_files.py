@@ -106,8 +106,8 @@ def test_a_file_that_cannot_be_kept_is_refused_and_removed(
     limit(queue, megabytes=1)
     assert upload(content(packed(d_model=512, n_heads=4), tmp_path)) == "store.full"
     monkeypatch.setattr("secrets.token_hex", lambda size: "full")
-    (queue._store.folder / "full.safetensors").symlink_to("/dev/full")  # a device that has room for nothing
-    assert upload(file) == "file.no_room"
+    (queue._store.folder / "full.safetensors").symlink_to("/dev/full")  # a device that has space for nothing
+    assert upload(file) == "file.no_space"
 
 
 @pytest.mark.parametrize(

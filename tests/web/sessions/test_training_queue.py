@@ -257,7 +257,7 @@ async def test_one_that_gives_way_to_another_address_is_told(store: ModelStore, 
 
 
 @async_test
-async def test_room_for_the_model_is_there_before_its_training_begins(
+async def test_space_for_the_model_is_there_before_its_training_begins(
     store: ModelStore, workers: list[FakeWorker]
 ) -> None:
     store.limits = Limits(megabytes=8)
@@ -386,7 +386,7 @@ async def test_a_mistake_is_trained_once_for_all_who_ask(store: ModelStore, work
 
 
 @async_test
-async def test_a_process_that_is_too_slow_makes_room(
+async def test_a_process_that_is_too_slow_makes_way(
     store: ModelStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent = tmp_path / "silent"

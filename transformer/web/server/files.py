@@ -74,7 +74,7 @@ async def upload(request: Request) -> Response:
         why = error.message
     except (OSError, ClientDisconnect) as error:
         is_full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        why = Message("file.no_room" if is_full else "file.not_taken")
+        why = Message("file.no_space" if is_full else "file.not_taken")
     finally:
         if not is_kept:
             file.unlink(missing_ok=True)

@@ -24,7 +24,7 @@ from ...live.limits import Limits
 from ...live.mistake_training import MistakeEvent
 from ...live.pace import Pace
 from ...live.plan import THREADS_FROM
-from ...live.stream import NO_ROOM
+from ...live.stream import NO_SPACE
 from ...messages import Message, MessageError
 from ...network.config import TransformerConfig
 from ...network.cost import count_parameters
@@ -324,7 +324,7 @@ class TrainingQueue:
         try:
             key = await asyncio.to_thread(self._store.keep, client, file, reservation)
         except OSError:  # the file has been removed
-            raise MessageError(NO_ROOM.key) from None
+            raise MessageError(NO_SPACE.key) from None
         del trained["file"]
         return trained | {"model": await asyncio.to_thread(about, key), "kept": self._store.keys_of(client.session)}
 
