@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from transformer import Vocabulary
-from transformer.messages import Message, Words, formatted
+from transformer.messages import Listed, Message, formatted
 from transformer.web.page import opened
 
 ROOT = Path(__file__).parent.parent
@@ -113,7 +113,7 @@ def test_every_character_belongs_to_its_script(language: str, script: str) -> No
 def test_a_list_that_is_cut_short_says_so() -> None:
     known = Vocabulary(("P", *(f"w{i}" for i in range(30)))).some_words(3)
     assert str(Message("error.empty", {"known": known})).endswith("w0, w1, w2 and 27 more.")
-    assert [str(Words(("a", "b", "c")[:n])) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+    assert [str(Listed(("a", "b", "c")[:n])) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
 
 
 @cache

@@ -51,7 +51,7 @@ class _Layer(NamedTuple):
 
 
 # PyTorch multiplies few rows by one thread, unless the matrix is in blocks; a small matrix is not worth two.
-FEW_ROWS, MOST_BLOCKS, LARGE = 8, 8, 2**17
+FEW_ROWS, MAX_BLOCKS, LARGE = 8, 8, 2**17
 PARTS = {
     *(Transformer, Encoder, Decoder, EncoderLayer, DecoderLayer, MultiHeadAttention),
     *(nn.ModuleList, nn.Embedding, nn.Linear, nn.LayerNorm, nn.Identity, nn.Dropout),
@@ -285,7 +285,7 @@ def _product(*linears: nn.Linear) -> _Product:
     """One product for linear layers of the same input."""
     sizes = [len(linear.weight) for linear in linears]
     out, width = sum(sizes), linears[0].weight.size(1)
-    is_wide, padded = out >= width, -(-out // MOST_BLOCKS) * MOST_BLOCKS  # so that it can be cut into equal blocks
+    is_wide, padded = out >= width, -(-out // MAX_BLOCKS) * MAX_BLOCKS  # so that it can be cut into equal blocks
     stride, rows = ((1, padded), padded) if is_wide else ((width, 1), out)
     weight = _whole([linear.weight for linear in linears], stride, rows)
     biases = [linear.bias for linear in linears if linear.bias is not None]
@@ -295,7 +295,7 @@ def _product(*linears: nn.Linear) -> _Product:
             linear.weight.data = part
         if linear.bias is not None and not linear.bias.requires_grad:
             linear.bias.data = part_of_bias
-    threads = min(torch.get_num_threads(), MOST_BLOCKS) if weight.device.type == "cpu" else 1
+    threads = min(torch.get_num_threads(), MAX_BLOCKS) if weight.device.type == "cpu" else 1
     n = threads if weight.numel() >= LARGE and len(weight) % threads == 0 else 1
     blocks = (bias[: len(weight)].view(n, 1, -1), weight.unflatten(0, (n, -1)).transpose(1, 2)) if n > 1 else None
     return _Product(bias[:out], weight[:out].t(), blocks)

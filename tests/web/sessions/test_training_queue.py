@@ -158,7 +158,8 @@ async def test_the_lines_of_the_process_are_passed_on_and_its_model_is_kept(
     assert len(client.events[0]["run"]) >= 16
     assert client.events[1] == {"event": "started", "steps": 3}
     key = trained["model"]["checkpoint"]
-    assert trained == {"event": "trained", "step": 3, "why": "steps", "model": models.about(key), "kept": [key]}
+    about = models.about(key)
+    assert trained == {"event": "trained", "step": 3, "why": "steps", "model": about, "session_models": [key]}
     model = store.find(key)
     assert model
     assert (model.client, model.file) == (of("me"), worker.file)

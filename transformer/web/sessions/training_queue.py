@@ -61,10 +61,10 @@ class Turn(TypedDict):
 
 
 class TrainedModel(Trained):
-    """`kept`: the keys of all the session's models."""
+    """`session_models`: the keys of all the session's models."""
 
     model: Model
-    kept: list[str]
+    session_models: list[str]
 
 
 TrainingEvent = Waiting | Turn | LiveEvent | TrainedModel
@@ -326,7 +326,8 @@ class TrainingQueue:
         except OSError:  # the file has been removed
             raise MessageError(NO_SPACE.key) from None
         del trained["file"]
-        return trained | {"model": await asyncio.to_thread(about, key), "kept": self._store.keys_of(client.session)}
+        model = await asyncio.to_thread(about, key)
+        return trained | {"model": model, "session_models": self._store.keys_of(client.session)}
 
     async def _start_worker(self, module: str) -> Worker:
         start = self._take_spare_or_start if module == ON_CPU else lambda: Worker(module)
