@@ -22,6 +22,7 @@ from .hub import Hub, served, use
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(path for path in ROOT.rglob("*.md") if not path.relative_to(ROOT).parts[0].startswith("."))
+CODE = [each for part in ("assets/web", "tests", "transformer") for each in sorted((ROOT / part).rglob("*.[pt][sy]"))]
 REQUIREMENTS = {each.name: each for each in map(Requirement, (ROOT / "requirements.txt").read_text().split())}
 
 
@@ -110,3 +111,8 @@ def test_every_parameter_of_a_link_and_its_choices_are_described() -> None:
 def test_the_table_of_benchmarks_is_what_was_measured() -> None:
     text = BENCHMARKS.read_text()
     assert put(text, written(*read())) == text
+
+
+def test_a_docstring_says_what_a_thing_is() -> None:
+    begun = re.compile(r'(?:"""|/\*\*)[\s*]*(?:Of|The same)\b.*')
+    assert [f"{path}: {found}" for path in CODE for found in begun.findall(path.read_text("utf-8"))] == []

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from transformer import Vocabulary
-from transformer.messages import Message, Words, formatted
+from transformer.messages import Listed, Message, formatted
 from transformer.web.page import opened
 
 ROOT = Path(__file__).parent.parent
@@ -113,7 +113,7 @@ def test_every_character_belongs_to_its_script(language: str, script: str) -> No
 def test_a_list_that_is_cut_short_says_so() -> None:
     known = Vocabulary(("P", *(f"w{i}" for i in range(30)))).some_words(3)
     assert str(Message("error.empty", {"known": known})).endswith("w0, w1, w2 and 27 more.")
-    assert [str(Words(("a", "b", "c")[:n])) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
+    assert [str(Listed(("a", "b", "c")[:n])) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
 
 
 @cache
@@ -143,7 +143,7 @@ def test_every_sentence_of_the_library_is_in_the_catalogue() -> None:
 # ---- what the page says ----
 
 SCRIPTS = [path.read_text("utf-8") for path in sorted((ROOT / "assets/web").rglob("*.ts"))]
-ROOMS = {key.split(".")[0] for key in EN if "." in key}
+NAMESPACES = {key.split(".")[0] for key in EN if "." in key}
 CHOICE = re.compile(r'namedChoice\(.*?[\w\]],\s*"([\w.]+)",', re.DOTALL)  # of names whose texts are under a key
 STRING = re.compile(r'"((?:\w+\.)+\w+)"|(?<!\w)(?:t|nodes)\(\s*"([^"]+)"')
 VALUE = r"\$\{(?:[^{}`]|`[^`]*`)*\}"  # in a template
@@ -156,11 +156,11 @@ def named() -> Iterator[tuple[str, str]]:
         choices = CHOICE.findall(source)
         yield from (("template", f"{key}.*") for key in choices)
         for dotted, given in STRING.findall(source):
-            if given or (dotted.split(".")[0] in ROOMS and dotted not in choices):
+            if given or (dotted.split(".")[0] in NAMESPACES and dotted not in choices):
                 yield "string", given or dotted
         for given, text in TEMPLATE.findall(source):
             key = re.sub(rf"(?:{VALUE})+", "*", text)
-            if "*" in key and key.strip("*.") and (given or key.split(".")[0] in ROOMS):
+            if "*" in key and key.strip("*.") and (given or key.split(".")[0] in NAMESPACES):
                 yield "template", key
 
 

@@ -239,7 +239,7 @@ class Visitor:
         return asked
 
     def names(self) -> list[str]:
-        """Of all other actions: of `others`, and of one that takes several questions."""
+        """The names of all other actions: those of `others`, and one that takes several questions."""
         return sorted([*self.others(), OWN_MODEL])
 
     async def do(self, name: str, send: Ask) -> None:
@@ -271,7 +271,7 @@ class Visitor:
 
 
 def sentences(count: int) -> tuple[str, ...]:
-    """Of the classroom, all different."""
+    """Sentences of the classroom, all different."""
     return tuple(each.spelling for each in sample(HELD_OUT_SENTENCES, count, seed=7))
 
 

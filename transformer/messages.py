@@ -27,7 +27,7 @@ def english() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Words:
+class Listed:
     """The first words of a list and the number of the others: "a, b and 3 more"."""
 
     shown: tuple[str, ...]
@@ -48,7 +48,7 @@ def formatted(text: str, values: Mapping[str, Any]) -> str:
     return _PLURAL.sub(chosen, text).format(**values)
 
 
-class WordsJSON(TypedDict):
+class ListedJSON(TypedDict):
     """The first words of a list, and the number of the others."""
 
     shown: tuple[str, ...]
@@ -59,7 +59,7 @@ class MessageJSON(TypedDict):
     """A sentence of the catalogue, the values of its places, and all of it in English."""
 
     key: str
-    values: dict[str, str | int | float | WordsJSON]
+    values: dict[str, str | int | float | ListedJSON]
     english: str
 
 
@@ -69,7 +69,7 @@ class Message:
 
     Attributes:
         key: the sentence's key in assets/locales.
-        values: placeholder -> a text, a number or Words.
+        values: placeholder -> a text, a number or Listed.
     """
 
     key: str
@@ -81,7 +81,7 @@ class Message:
     def for_page(self) -> MessageJSON:
         """As JSON: the key, its values, and the sentence in English."""
         values: dict[str, Any] = {
-            name: asdict(value) if isinstance(value, Words) else value for name, value in self.values.items()
+            name: asdict(value) if isinstance(value, Listed) else value for name, value in self.values.items()
         }
         return {"key": self.key, "values": values, "english": str(self)}
 

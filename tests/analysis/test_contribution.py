@@ -190,7 +190,7 @@ def test_the_parts_add_up_without_a_residual_connection_too(sublayer: int, babbl
 def test_attributions_are_derivatives_along_each_embedding(
     ran: Ran, method: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the same weights in float64: a central difference on every token's scale."""
+    """A central difference on every token's scale, with the same weights in float64, agrees."""
     for bound in ("IG_STEPS", "MAX_IG_STEPS"):
         monkeypatch.setattr(contribution, bound, 6)
     precise = replace(ran.translator.checkpoint, model=copy.deepcopy(ran.model).double())
@@ -213,7 +213,7 @@ def test_attributions_are_derivatives_along_each_embedding(
 def test_integrated_gradients_are_complete(
     toy: Translator, classroom: Translator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the classroom's steps some need more than the 50 that the toy needs."""
+    """Some of the classroom's steps need more than the 50 points that the toy needs."""
     for translator, sentence in ((classroom, "Ich habe gestern ein Buch gelesen."), (toy, BEER)):
         run = translator.translate(sentence)
         for step in range(len(run.output)):

@@ -38,7 +38,7 @@ from transformer.storage.portable import PortableModel, save_portable
 
 HONEST = "127.0.0.2"
 INTERVAL = 0.1  # s between two requests of the honest visitor
-PATIENCE = 60.0  # s for an answer
+TIMEOUT_SECONDS = 60.0  # for an answer
 TRANSLATION, HEALTH = 150, 50  # ms: bounds of the 95th percentiles
 GROWTH = 50  # MB: bound of what stays
 WRITTEN = 2**20  # bytes: bound of the log, and of Gradio's files
@@ -89,7 +89,7 @@ OtherWork = Callable[[Connection], Awaitable[None]]
 
 
 def repeat(ask: Attack, pause: float = PAUSE) -> Attack:
-    """The same again and again, on two connections."""
+    """An attack that asks one thing again and again, on two connections."""
 
     async def attack(target: Target) -> None:
         async def one() -> None:
@@ -334,7 +334,7 @@ async def asked(port: int, question: Callable[[], Question], seconds: float) -> 
         while due < end:
             await asyncio.sleep(due - time.monotonic())
             try:
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(TIMEOUT_SECONDS):
                     held = not problem(await connection.ask(question()))
             except (httpx.HTTPError, TimeoutError):
                 held = False
@@ -354,7 +354,7 @@ async def honest(port: int, seconds: float, other_work: OtherWork | None = None)
         if other_work:
             await asyncio.sleep(seconds / 2)  # until the attack has its effect
             try:
-                async with asyncio.timeout(3 * PATIENCE), Connection(port, HONEST) as connection:
+                async with asyncio.timeout(3 * TIMEOUT_SECONDS), Connection(port, HONEST) as connection:
                     await other_work(connection)
             except (httpx.HTTPError, AssertionError, TimeoutError) as error:
                 return f"{other_work.__name__}: {str(error).partition(' for url')[0] or repr(error)}"

@@ -32,8 +32,8 @@ import httpx
 import numpy as np
 import orjson
 
-from tests.benchmarks.class_room import ClassRoom, Heard
 from tests.benchmarks.served import served
+from tests.benchmarks.simulated_class import Heard, SimulatedClass
 from tests.visitors import Connection, Question, Visitor, alike, ask, problem, sentences, train, train_mistake
 
 VISITORS, CROWD = 30, 300
@@ -302,7 +302,7 @@ def in_room(port: int, pid: int, count: int, known: tuple[str, ...]) -> list[dic
     async def lesson() -> Heard:
         training = asyncio.create_task(trains(port, Record(), math.inf))
         try:
-            return await ClassRoom(port, count, known).lesson()
+            return await SimulatedClass(port, count, known).lesson()
         finally:
             training.cancel()
 

@@ -13,13 +13,13 @@ def number(text: str) -> float:
 
 
 def signed(value: float) -> str:
-    """The same number as the page shows it."""
+    """A number as the page shows it, with a true minus sign."""
     return f"{value:.2f}".replace("-", "−")
 
 
-def near(value: float, shown: str, room: float = 1e-9) -> bool:
+def near(value: float, shown: str, tolerance: float = 1e-9) -> bool:
     """Whether a value rounds to the digits that are shown."""
-    return abs(value - number(shown)) <= 0.5 * 10 ** -len(shown.partition(".")[2]) + room
+    return abs(value - number(shown)) <= 0.5 * 10 ** -len(shown.partition(".")[2]) + tolerance
 
 
 def expect_right(line: str) -> bool:

@@ -43,7 +43,7 @@ def t(key: str, language: str = "en", /, **values: object) -> str:
 
 
 def matching(key: str, language: str = "en", /, **values: object) -> re.Pattern[str]:
-    """The same as a pattern that takes anything in the places without a value."""
+    """A text of a language as a pattern, which takes anything in the places without a value."""
     return re.compile(re.escape(_fill(LOCALES[language][key], values)).replace(_GAP, ".*"), re.DOTALL)
 
 

@@ -38,12 +38,12 @@ from .chromium import launched
 from .wire import question
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 30_000  # ms: what comes comes soon, but a machine may be busy with other tests
+TIMEOUT_MS = 30_000  # what comes comes soon, but a machine may be busy with other tests
 TRAINED = 300_000  # ms: a training leaves the processor to the other tests, and waits as long as they take it
-expect.set_options(timeout=PATIENCE)
+expect.set_options(timeout=TIMEOUT_MS)
 LAPTOP: Any = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
 PHONE: Any = {"width": 390, "height": 844}
-ROOM: Any = {"width": 1280, "height": 720}  # the smallest that a projector has
+PROJECTOR: Any = {"width": 1280, "height": 720}  # the smallest that a projector has
 OPENED = "?tab=translate"  # all else is as usual
 BIER, FLAGSHIP = "Ich möchte ein Bier", "Heute habe ich ein kaltes Bier getrunken"
 SENTENCES = {"toy": BIER, "classroom": FLAGSHIP}
@@ -57,8 +57,8 @@ SETTLED = f"""async () => {{
 ONE_PROCESS = "--renderer-process-limit=1"  # of all pages, which then share what is compiled
 
 
-def until(true: Callable[[], bool], patience: int = PATIENCE) -> None:
-    end = time.monotonic() + patience / 1000
+def until(true: Callable[[], bool], timeout_ms: int = TIMEOUT_MS) -> None:
+    end = time.monotonic() + timeout_ms / 1000
     while not true():
         assert time.monotonic() < end
         time.sleep(0.05)
@@ -136,7 +136,7 @@ def alone(browser: Browser, width: int, theme: Any, **more: Any) -> Iterator[tup
     the list, fails the test."""
     look: Any = LAPTOP | {"viewport": {"width": width, "height": 900}, "color_scheme": theme, **more}
     context = browser.new_context(**look)
-    context.set_default_timeout(PATIENCE)
+    context.set_default_timeout(TIMEOUT_MS)
     faults: list[str] = []
     context.on("weberror", lambda error: faults.append(str(error.error)))
     context.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
@@ -275,7 +275,7 @@ class Visit:
         page.unroute_all(behavior="ignoreErrors")
         opened = page.url != "about:blank"
         if opened:
-            for _ in range(2):  # what is open, and the room that it is shown to
+            for _ in range(2):  # what is open, and the class that it is shown to
                 page.keyboard.press("Escape")
         page.set_viewport_size(LAPTOP["viewport"])
         page.emulate_media(reduced_motion="reduce")
@@ -324,7 +324,7 @@ class Visit:
                 self.page.locator("#checkpoint").select_option(checkpoint)
 
     def draw_stages(self) -> None:
-        """Of Inside a head: each is drawn when it comes into view."""
+        """Draw all stages of Inside a head, each of which is drawn when it comes into view."""
         self.page.locator("#inside .stage").first.wait_for()
         for stage in self.page.locator("#inside .stage").all():
             stage.scroll_into_view_if_needed()
@@ -376,7 +376,7 @@ def move(page: Page, to: dict[str, Any]) -> None:
 def visiting(browser: Browser, url: str, **options: Any) -> Iterator[Visit]:
     """A visitor with another browser."""
     context = browser.new_context(**(LAPTOP | options))
-    context.set_default_timeout(PATIENCE)
+    context.set_default_timeout(TIMEOUT_MS)
     visit = Visit(context.new_page(), url)
     yield visit
     context.close()

@@ -288,7 +288,7 @@ LOOK = r"""async (asked) => {
         if (ratio(over(rgba(style(e).borderTopColor), ground), ground) < 3) note("no edge", e);
     }
 
-    // A target of a pointer that is smaller than 24 px has as much room around its middle (WCAG 2.5.8), unless it is a word in a text.
+    // A target of a pointer that is smaller than 24 px has as much space around its middle (WCAG 2.5.8), unless it is a word in a text.
     const targets = [...document.querySelectorAll("a[href], button, input, select, summary, [role=tab], [role=option]")]
         .filter((e) => shown(e) && opacity(e) && !e.matches(":disabled, .visually-hidden"))
         .map((e) => {

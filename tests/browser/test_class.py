@@ -146,7 +146,7 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         lead.keyboard.press("Escape")
         expect(lead.locator("#lesson")).to_be_visible()
 
-        # A mistake: its question can be put while its run goes on, which is one for the whole room.
+        # A mistake: its question can be put while its run goes on, which is one for the whole class.
         follow(lead, f"?tab=break&part=mistakes&exercise={LASTING}")
         lead.locator(".exercise .go").click()
         lead.keyboard.press("PageDown")

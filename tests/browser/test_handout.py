@@ -42,7 +42,7 @@ def saved(button: Locator, name: str) -> str:
 
 @pytest.fixture(scope="module")
 def handout(returning: Visit, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of a page in the dark."""
+    """The file that a page in dark colours saves."""
     place = f"kind={KIND}&layer={LAYER + 1}&head={HEAD + 1}&query={QUERY + 1}"
     with forgotten(returning) as visit:
         page = visit.open(f"?checkpoint={MODEL}&sentence={SENTENCE}&language={LANGUAGE}&{place}&__theme=dark")

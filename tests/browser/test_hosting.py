@@ -48,7 +48,7 @@ class Replicas:
         self.proxy = Proxy([server.url for server in self.servers])
 
     def log(self) -> str:
-        """Of the first."""
+        """What the first server has logged."""
         return self.logs[0].read_text()
 
     def lines(self) -> list[dict[str, Any]]:
@@ -69,7 +69,7 @@ def replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
 
 @pytest.fixture(scope="module")
 def visit(replicas: Replicas, browser: Browser) -> Iterator[Visit]:
-    """Of somebody whose every request may come to another replica."""
+    """A visit whose every request may come to another replica."""
     with visiting(browser, replicas.proxy.url) as visit:
         visit.open()
         yield visit

@@ -11,7 +11,7 @@ from transformer.storage.portable import PortableModel, save_portable
 from ..models import of_words
 from . import made_up, maps
 from .catalogue import matching, t
-from .conftest import PHONE, ROOM, Visit, in_menu, move, place, until
+from .conftest import PHONE, PROJECTOR, Visit, in_menu, move, place, until
 from .test_accessible import broken_rules
 from .test_places import SMALLEST
 
@@ -117,7 +117,7 @@ def test_what_the_page_says_of_33_words_is_in_view(visit: Visit, file: Path) -> 
     with visit.answered():
         page.locator("#bring-model").set_input_files(file)
     current = page.locator("#translation [aria-current=step]")
-    for size in (ROOM, PHONE):
+    for size in (PROJECTOR, PHONE):
         page.set_viewport_size(size)
         for step in (0, 30):
             move(page, {"tab": "translate", "step": step, "layer": 1})
@@ -139,8 +139,8 @@ def test_what_the_page_says_of_33_words_is_in_view(visit: Visit, file: Path) -> 
     assert re.search(matching("worksheet.excerpt", rows=ON_PAPER, columns=ON_PAPER), sheet)
     assert '<img src="data:image/png' in sheet
 
-    # The lesson draws what a room can read: a few rows of numbers.
-    page.set_viewport_size(ROOM)
+    # The lesson draws what a class can read: a few rows of numbers.
+    page.set_viewport_size(PROJECTOR)
     move(page, {"tab": "lesson", "stop": 3})
     page.keyboard.press("f")
     expect(page.locator("#lesson .strips .label")).to_have_count(2 + 2 * 5)

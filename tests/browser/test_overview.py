@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from . import made_up
 from .catalogue import t
-from .conftest import FRAMES, ROOM, Visit, move, place, translate, until
+from .conftest import FRAMES, PROJECTOR, Visit, move, place, translate, until
 from .test_accessible import broken_rules
 
 
@@ -82,7 +82,7 @@ def test_what_is_drawn_is_the_run_and_follows_step_and_word(shared: Visit, overv
 
 def test_one_is_always_told_where_one_is(shared: Visit, overview: Page) -> None:
     page = overview
-    page.set_viewport_size(ROOM)
+    page.set_viewport_size(PROJECTOR)
     for tab, where in (
         ("attention", t("overview.head.cross", layer=2, head=6)),
         ("positions", t("overview.positions.encoder")),

@@ -46,7 +46,7 @@ TRUE: dict[str, list[str | re.Pattern[str]]] = {
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of a trained model, as a visitor would bring it."""
+    """The file of a trained model, as a visitor would bring it."""
     settings = DEFAULTS["own"]
     asked = {"name": NAME, "corpus": "own", "pairs": PAIRS, "watch": "", "held_out": 0.0}
     training = settings["training"] | {"steps": 100}
@@ -65,7 +65,7 @@ def formulas(visit: Visit, place: str) -> str:
 
 
 def texts(visit: Visit) -> dict[str, str]:
-    """Of the tabs that show the model, and of every stop, revealed."""
+    """What the tabs that show the model say, and every stop, revealed."""
     page, said = visit.page, {}
     for tab in ("translate", "attention", "positions"):
         visit.tab(tab)

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from .catalogue import matching, t
-from .conftest import BIER, FRAMES, LAPTOP, PHONE, ROOM, Visit, move, place, until
+from .conftest import BIER, FRAMES, LAPTOP, PHONE, PROJECTOR, Visit, move, place, until
 from .test_lesson import LINKS, STOPS
 
 COLA = "ein cola"
@@ -77,9 +77,9 @@ def press(page: Page, key: str) -> None:
 
 
 @pytest.fixture
-def room(visit: Visit) -> Visit:
+def projected(visit: Visit) -> Visit:
     """A projector's screen."""
-    visit.page.set_viewport_size(ROOM)
+    visit.page.set_viewport_size(PROJECTOR)
     return visit
 
 
@@ -130,8 +130,8 @@ def test_back_and_forward_walk_through_places_without_a_reload(visit: Visit) -> 
     assert page.evaluate("window.unloaded") is False
 
 
-def test_a_room_sees_every_stop_and_its_answer_without_scrolling(room: Visit) -> None:
-    page = room.open("?tab=lesson&stop=1&present=yes&checkpoint=classroom")
+def test_a_class_sees_every_stop_and_its_answer_without_scrolling(projected: Visit) -> None:
+    page = projected.open("?tab=lesson&stop=1&present=yes&checkpoint=classroom")
     figure = "#lesson .lesson-figure"
     for n, stop in enumerate(LINKS, 1):
         move(page, {"stop": stop})
@@ -141,7 +141,9 @@ def test_a_room_sees_every_stop_and_its_answer_without_scrolling(room: Visit) ->
         press(page, "r")
         expect_answer_in_view(page)
         until(lambda: texts(page, f"{figure} :is(tr.marked, rect.marked, figure)")[1] == [])
-    room.go("classroom", "Der alte Mann liest am Abend im Garten ein neues Buch", tab="lesson", stop=15, present="yes")
+    projected.go(
+        "classroom", "Der alte Mann liest am Abend im Garten ein neues Buch", tab="lesson", stop=15, present="yes"
+    )
     cells = page.locator(".alignment-grid td[role=gridcell]")
     expect_in_view(cells.first, cells.last)
 
@@ -167,9 +169,9 @@ def reveal_to_class(page: Page) -> None:
     expect(page.locator(".room-tally:visible")).to_be_visible()
 
 
-def test_a_class_sees_questions_votes_and_answers_without_scrolling(room: Visit) -> None:
-    """They take more room than the same without a class: of a stop of the lesson, and of exercises of each kind."""
-    page = room.open("?tab=lesson&stop=9&present=yes&checkpoint=classroom")
+def test_a_class_sees_questions_votes_and_answers_without_scrolling(projected: Visit) -> None:
+    """They take more space than the same without a class: of a stop of the lesson, and of exercises of each kind."""
+    page = projected.open("?tab=lesson&stop=9&present=yes&checkpoint=classroom")
     page.locator("#lesson .choice").first.wait_for()
     page.get_by_role("button", name=t("class.start")).click()
     expect(page.locator(".room-local")).to_be_visible()  # in a dialog, which takes the keys as long as it is open
@@ -201,7 +203,7 @@ def test_a_class_sees_questions_votes_and_answers_without_scrolling(room: Visit)
 
 
 def test_what_a_tab_says_is_in_view(visit: Visit) -> None:
-    """On a phone, and in front of a room, where the type is larger than on a laptop."""
+    """On a phone, and in front of a class, where the type is larger than on a laptop."""
     page, panel = visit.page, "[role=tabpanel].open"
     places: list[dict[str, Any]] = [
         {"tab": "overview"},
@@ -212,7 +214,7 @@ def test_what_a_tab_says_is_in_view(visit: Visit) -> None:
     ]
     shown = f"{panel} :is(text, .word, .chip):not(.say *), #top .chip"
     for size, query, walked in (
-        (ROOM, "&present=yes", [*places, {"tab": "break", "part": "decoding", "strategy": "sampling"}]),
+        (PROJECTOR, "&present=yes", [*places, {"tab": "break", "part": "decoding", "strategy": "sampling"}]),
         (PHONE, "", places),
     ):
         page.set_viewport_size(size)

@@ -11,7 +11,7 @@ from transformer.analysis.experiments import shipped
 from . import maps
 from .arithmetic import expect_right
 from .catalogue import matching, t
-from .conftest import ROOM, Visit, move, translate, until
+from .conftest import PROJECTOR, Visit, move, translate, until
 
 TOY, CLASSROOM = "toy", "classroom"
 SCORES = "document.querySelectorAll('#whatif .panel .score')"  # clicked in one task, quicker than any answer
@@ -65,7 +65,7 @@ def test_it_opens_on_the_map_that_changed_most_and_folds_what_did_not(visit: Vis
 def test_every_starter_changes_words_in_view_of_what_was_pressed(shared: Visit) -> None:
     """On one screen with its result and a map; that words change in any model: tests/analysis/test_experiments.py."""
     page = go(shared, TOY)
-    page.set_viewport_size(ROOM)
+    page.set_viewport_size(PROJECTOR)
     starters, say = page.locator(".starters button"), page.locator("#whatif .say")
     expect(starters.first).to_be_visible()
     expect(say).to_have_text(matching("whatif.say_original"))
@@ -171,7 +171,7 @@ def test_a_candidate_is_forced_and_decoding_goes_on_from_there(shared: Visit) ->
 
 
 def test_a_link_restores_changes(shared: Visit) -> None:
-    """Of every kind: tests/js/changes.test.ts."""
+    """Three kinds of changes; tests/js/changes.test.ts has them all."""
     page = go(shared, TOY, "ablate.cross.2.6*edit_mask.cross.2.1.closed*force_word.5..", head=6)
     run = translate(
         TOY,

@@ -11,7 +11,7 @@ from transformer.storage.checkpoint import available_checkpoints
 
 from .catalogue import LOCALES
 
-BEGIN, END = "\u2063", "\u2064"  # around every text of a catalogue; they take no room
+BEGIN, END = "\u2063", "\u2064"  # around every text of a catalogue; they take no space
 # Everything that a visitor can see or hear, less what stands in ⟦ ⟧, which may open in one node and close in another.
 STRAYS = r"""() => {
     const { tokens, names, outputs } = window.known;

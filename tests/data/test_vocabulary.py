@@ -12,7 +12,7 @@ from transformer import SentenceError, Vocabulary
 from transformer.data import TOY
 from transformer.data.classroom import lexicon
 from transformer.data.vocabulary import SPECIAL, fold, has_word
-from transformer.messages import Message, Words
+from transformer.messages import Listed, Message
 
 any_text = st.text(st.characters(exclude_categories=()))  # surrogates as well
 SOURCE, TARGET = TOY.src_vocab, TOY.tgt_vocab
@@ -157,7 +157,7 @@ class EncodedCharacters(Characters):
 
 
 class Letters:
-    """The same as strings."""
+    """Its tokens are strings, not ids."""
 
     encode = list
     decode = "".join
@@ -187,7 +187,7 @@ def test_a_tokenizers_id_without_a_word_is_refused() -> None:
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t", "...", "?! „“"])
 def test_a_text_without_a_word_is_refused_with_words_to_try(text: str) -> None:
-    assert refusal(text) == Message("error.empty", {"known": Words(SOURCE.words)})
+    assert refusal(text) == Message("error.empty", {"known": Listed(SOURCE.words)})
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_text_without_a_word_is_refused_with_words_to_try(text: str) -> None:
     ],
 )
 def test_an_unknown_word_is_named_with_the_known_ones(text: str, unknown: str) -> None:
-    assert refusal(text) == Message("error.unknown", {"unknown": Words((unknown,)), "known": Words(SOURCE.words)})
+    assert refusal(text) == Message("error.unknown", {"unknown": Listed((unknown,)), "known": Listed(SOURCE.words)})
 
 
 @pytest.mark.parametrize(
@@ -226,15 +226,15 @@ def test_a_large_vocabulary_suggests_the_nearest_of_the_first_three_unknown_word
     assert {"katze", "hund"} <= set(several) <= set(GERMAN.words) - {"zeitung"}
     assert len(several) == len(set(several))
     far = refusal("qqqqqqqq", GERMAN)
-    assert (far.key, far.values["known"]) == ("error.unknown", Words(GERMAN.words[:10], len(GERMAN.words) - 10))
+    assert (far.key, far.values["known"]) == ("error.unknown", Listed(GERMAN.words[:10], len(GERMAN.words) - 10))
 
 
 def test_a_vocabulary_of_twenty_words_is_listed_in_full() -> None:
     words = [f"wort{i:03}" for i in range(1000)]
     small, large = (refusal("wort0000", Vocabulary(("P", *words[:count]))) for count in (20, 21))
-    assert (small.key, small.values["known"]) == ("error.unknown", Words(tuple(words[:20])))
+    assert (small.key, small.values["known"]) == ("error.unknown", Listed(tuple(words[:20])))
     assert large.key == "error.unknown_near"
-    assert refusal("?", Vocabulary(("P", *words), folds=True)).values["known"] == Words(tuple(words[:20]), 980)
+    assert refusal("?", Vocabulary(("P", *words), folds=True)).values["known"] == Listed(tuple(words[:20]), 980)
 
 
 def test_only_the_beginning_of_a_long_word_is_compared() -> None:

@@ -14,7 +14,7 @@ function grown(count: number, random: () => number) {
   return branches;
 }
 
-/** The same numbers every time: a linear congruential generator. */
+/** A linear congruential generator, whose numbers are the same every time. */
 const numbers = (seed: number) => () => {
   seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
   return seed / 2 ** 31;

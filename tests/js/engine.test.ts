@@ -40,7 +40,7 @@ const isFar = (ours: number, theirs: number, most = TOLERANCE * Math.max(1, Math
 type Ranked = { token: string; probability: number; rank?: number };
 const RANKING = /\.(candidates|found)$/;
 
-/** Of tokens that are as likely as each other, another processor's rounding may rank another one first. */
+/** Where two rankings differ but for tokens as likely as each other, which another processor's rounding may swap. */
 function rankingDifference(ours: Ranked[], theirs: Ranked[], place: string) {
   const last = theirs[theirs.length - 1];
   const isTied = (one: Ranked, other: Ranked) => !isFar(one.probability, other.probability, 2 * TOLERANCE);
@@ -85,7 +85,7 @@ function answer(name: string, request: unknown) {
   }
 }
 
-/** Of an answer what both can say: the engine has no English, and measures its own errors. */
+/** The part of an answer that both can give: the engine has no English, and measures its own errors. */
 function comparable(name: string, answered: any) {
   const copy = structuredClone(answered);
   for (const message of [copy.error, copy.refused]) if (message) message.english = "";

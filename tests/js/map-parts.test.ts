@@ -19,7 +19,7 @@ test("labels keep their distance; the wanted ones come first", () => {
     for (let i = 0; i < count; i++)
       assert(
         seen.some((each) => Math.abs(each - i) * pitch < 30),
-        `room for ${i}`,
+        `a label near ${i}`,
       );
   }
 });

@@ -12,7 +12,7 @@ const sizes = (layers: number, heads: number, tokens: number, more: Partial<Size
   layers: { encoder: layers, decoder: layers },
   heads: { encoder: heads, decoder: heads, cross: heads },
   words: { source: Array(tokens).fill(38), target: Array(tokens + 1).fill(30) },
-  ...{ caption: 130, width: 1182, room: 580, type: 1, isUnfolded: false },
+  ...{ caption: 130, width: 1182, available: 580, type: 1, isUnfolded: false },
   ...more,
 });
 
@@ -78,10 +78,10 @@ for (const [layers, heads, tokens, width, type] of [
 
 test("what is presented fits the screen, with an answer in the page's type", () => {
   for (const tokens of [5, 33, 128]) {
-    const presented = sizes(6, 8, tokens, { width: 1222, room: 490, type: 1.395, isWhole: true, open: 2 });
+    const presented = sizes(6, 8, tokens, { width: 1222, available: 490, type: 1.395, isWhole: true, open: 2 });
     const layout = overviewLayout(presented);
     expectApart(layout);
-    assert.ok(layout.height <= presented.room);
+    assert.ok(layout.height <= presented.available);
     assert.equal(layout.output.type, presented.type);
     const [{ layer, attention }, ...others] = layout.decoder.layers; // one is open, and its maps fill the row
     assert.deepEqual([layer, others.length], [2, 0]);

@@ -314,7 +314,7 @@ def test_a_full_disk_is_an_error_and_leaves_no_partial_file(file: Path, monkeypa
 
     monkeypatch.setattr(session, "save_portable", half)
     *_, last = watched(job(), file)
-    assert (last["event"], last["message"]["key"]) == ("error", "train.no_room")
+    assert (last["event"], last["message"]["key"]) == ("error", "train.no_space")
     assert not file.exists()
 
 

@@ -55,7 +55,7 @@ def assert_numbers(found: Symptom) -> None:
 
 
 def weights(found: Symptom) -> tuple[np.ndarray, np.ndarray]:
-    """Of the maps that show the mistake, right and wrong."""
+    """The weights of the maps that show the mistake, right and wrong."""
     right, wrong = found.right.attention, found.wrong.attention
     assert right
     assert wrong

@@ -7,7 +7,7 @@ import torch
 
 from transformer import Translator
 from transformer.analysis.self_checks import check
-from transformer.network.int8 import MOST, Int8Linear
+from transformer.network.int8 import MAX_WEIGHT, Int8Linear
 from transformer.storage.checkpoint import save_checkpoint
 from transformer.storage.marian_export import save_marian
 
@@ -23,7 +23,7 @@ def test_a_layer_rounds_its_weights_and_inputs_and_no_more() -> None:
     torch.manual_seed(0)
     linear = torch.nn.Linear(64, 48)
     layer, x = Int8Linear(linear), torch.randn(5, 64)
-    steps = linear.weight.abs().amax(dim=1) / MOST
+    steps = linear.weight.abs().amax(dim=1) / MAX_WEIGHT
     assert bool(((layer.weight - linear.weight).abs() <= 0.51 * steps[:, None]).all())
     exact = x @ layer.weight.T + linear.bias
     of_inputs = (x.max() - x.min()) / 255 * layer.weight.abs().sum(dim=1)  # if every input were rounded the same way

@@ -91,7 +91,7 @@ def test_loading_leaves_the_random_generator_as_it_was(tmp_path: Path) -> None:
 
 def test_a_full_disk_leaves_the_old_files(saved: Path) -> None:
     before = {file.name: file.read_bytes() for file in saved.iterdir()}
-    (saved / "model.safetensors.part").symlink_to("/dev/full")  # a device without room
+    (saved / "model.safetensors.part").symlink_to("/dev/full")  # a device without space
     with pytest.raises(OSError, match="No space left"):
         save_checkpoint(small("word"), saved, card="# another\n")
     assert {file.name: file.read_bytes() for file in saved.iterdir()} == before

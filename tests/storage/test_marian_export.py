@@ -37,7 +37,7 @@ def checkpoint(**fields: Any) -> Checkpoint:
 
 
 def assert_same(folder: Path, ours: Checkpoint) -> None:
-    """Of a folder with vocabularies of words: logits and maps of `transformers`, and of this project."""
+    """Logits and maps of a folder with vocabularies of words: of `transformers`, and of this project."""
     size, own = ours.model.config.src_vocab_size, Translator.load(folder, device="cpu").checkpoint
     src, tgt = torch.randint(1, size, (3, 6)), torch.randint(1, ours.model.config.tgt_vocab_size, (3, 5))
     src[0, -2:] = 0

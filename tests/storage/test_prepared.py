@@ -65,7 +65,7 @@ def test_a_damaged_file_is_written_again(folder: Path) -> None:
 
 
 def test_the_latest_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_FILES", 2)
+    monkeypatch.setattr(module, "MAX_FILES", 2)
     for second, name in enumerate("abac"):  # in the order of their use
         prepared(CONFIG, name, original)
         newest = max(folder.iterdir(), key=lambda file: file.stat().st_mtime)

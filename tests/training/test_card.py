@@ -91,7 +91,7 @@ def unseen() -> dict[str, tuple[Sentence, ...]]:
 
 @pytest.mark.slow
 def test_the_classrooms_card_equals_a_new_evaluation() -> None:
-    """Of two sets; of the third a part is translated, too. `make evaluate` prints all three at once."""
+    """Two sets are evaluated whole, and a part of the third is translated. `make evaluate` prints all three at once."""
     card = (FOLDER / "classroom" / "card.md").read_text().splitlines()
     checkpoint = load_checkpoint(FOLDER / "classroom")
     sets = unseen() | {HELD_OUT_SENTENCES: held_out(HELD_OUT_SENTENCES)}

@@ -43,7 +43,7 @@ def trained(data: Batch, seed: int = 0, **fields: Any) -> tuple[dict[str, Tensor
 
 
 def test_the_seed_determines_the_weights_and_the_dropout(toy_data: Batch) -> None:
-    """Of ten steps one differs by more than rounding, whatever is drawn."""
+    """Whatever is drawn, one step of ten differs by more than rounding."""
 
     def losses(start: int, seed: int) -> Tensor:
         return torch.tensor([each.loss for each in train(learner(start), toy_data, TrainingConfig(10, seed=seed))])

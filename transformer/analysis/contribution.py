@@ -262,7 +262,7 @@ def _line(
     size = max(2, MAX_TENSOR // (layers * longest * max(config.n_heads * longest, config.d_ff)))
 
     def logit(source: Tensor, target: Tensor) -> Tensor:
-        """Of the step, (N,). No probe puts the embeddings in: attention is fused only where there is none."""
+        """The step's logit, (N,). No probe puts the embeddings in: attention is fused only where there is none."""
         memory, _ = model.encoder(source + positions[0], words, False, scoped(changed, "encoder"))
         stream, *_ = model.decoder(target + positions[1], memory, past, words, False, scoped(changed, "decoder"))
         return explained(model.output_projection(stream[:, -1])[:, None])[:, 0]

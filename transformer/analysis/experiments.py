@@ -81,8 +81,8 @@ def search(
 
 
 def on_sentence(translator: Translator, run: Translation, known: Mapping[str, Experiment]) -> dict[str, Experiment]:
-    """Of every kind with changes that the model is known to show, the first that changes this run's words; where none
-    does, the known one, with its own sentence."""
+    """The first experiment that changes this run's words, of each kind with changes that the model is known to show;
+    where none does, the known one, with its own sentence."""
     found = {}
     for name, each in known.items():
         if each.changes:

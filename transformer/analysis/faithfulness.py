@@ -37,7 +37,7 @@ def _maps(translator: Translator, run: Translation) -> dict[str, AttentionMaps]:
 
 
 def word_measures(translator: Translator, run: Translation, gradients: Sequence[str] = tuple(GRADIENTS)) -> Measures:
-    """Of every source word at every step, (T, S): of maps the mean of all cross-attention heads.
+    """Every source word's measures at every step, (T, S); those of maps are means of all cross-attention heads.
 
     Args:
         gradients: integrated gradients take 50 passes a step, which is long for a large model.
@@ -51,8 +51,8 @@ def word_measures(translator: Translator, run: Translation, gradients: Sequence[
 
 
 def head_measures(translator: Translator, run: Translation) -> Measures:
-    """Of every head of the last decoder layer at every step, (T, 2 H), self-attention first: the largest weight, the
-    sum of the norms, and the direct effect."""
+    """The measures of every head of the last decoder layer at every step, (T, 2 H), self-attention first: the largest
+    weight, the sum of the norms, and the direct effect."""
     found = {}
     for name, maps in _maps(translator, run).items():
         reduce = np.max if name == "attention" else np.sum

@@ -33,7 +33,7 @@ MAX_WORDS = 60  # per sentence, punctuation marks included: attention grows with
 MAX_CELL_CHARACTERS = 500  # per sentence: fewer than the translator reads
 MAX_BYTES = 2 * 2**20  # per file
 
-_MAX_ROW_CHARACTERS = 4096  # room for two sentences, and a bound on the search for a lost quotation mark
+_MAX_ROW_CHARACTERS = 4096  # enough for two sentences, and a bound on the search for a lost quotation mark
 _DELIMITERS = "\t;,"
 _SNIFFED_LINES = 5000  # that decide which delimiter the file has
 _SHOWN_EXAMPLES, _SHOWN_PAIRS = 4, 200

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Protocol
 
-from ..messages import MessageError, Words
+from ..messages import Listed, MessageError
 
 PAD, START, END = "P", "S", "E"
 SPECIAL = frozenset({PAD, START, END})
@@ -294,7 +294,7 @@ class Vocabulary:
         unknown, most = _quoted(words), 20 if len(self.words) <= 20 else 10
         near = dict.fromkeys(near for word in words[:3] for near in self._near(word[:40]))
         if near and most < 20:
-            return SentenceError("error.unknown_near", unknown=unknown, near=Words(tuple(near)))
+            return SentenceError("error.unknown_near", unknown=unknown, near=Listed(tuple(near)))
         return SentenceError("error.unknown", unknown=unknown, known=self.some_words(most))
 
     def _near(self, word: str) -> list[str]:
@@ -303,9 +303,9 @@ class Vocabulary:
         alike = self._by_letters
         return list(dict.fromkeys(token for near in get_close_matches(fold(word), alike) for token in alike[near]))[:3]
 
-    def some_words(self, most: int = 20) -> Words:
+    def some_words(self, most: int = 20) -> Listed:
         """The first known words, for a message."""
-        return Words(self.words[:most], max(0, len(self.words) - most))
+        return Listed(self.words[:most], max(0, len(self.words) - most))
 
 
 def check_target(vocab: Vocabulary) -> None:
@@ -314,7 +314,7 @@ def check_target(vocab: Vocabulary) -> None:
         raise ValueError(f"the target vocabulary has no {' and no '.join(sorted(missing))}")
 
 
-def _quoted(words: Sequence[str]) -> Words:
+def _quoted(words: Sequence[str]) -> Listed:
     """The first three, each cut after 30 characters."""
     shown = (f"“{word if len(word) <= 30 else word[:30] + '…'}”" for word in words[:3])
-    return Words(tuple(shown), max(0, len(words) - 3))
+    return Listed(tuple(shown), max(0, len(words) - 3))

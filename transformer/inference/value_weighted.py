@@ -78,7 +78,8 @@ def _lengths(model: Transformer, kind: Kind) -> Lengths:
 def _norms(
     norm_first: bool, lengths: Lengths, weights: Tensor, v: Tensor, residual: Tensor, total: Tensor
 ) -> tuple[Tensor, ...]:
-    """Of weights (L, B, H, Q, K), values (L, B, H, K, d), and the stream before and after the addition, (L, B, Q, D).
+    """The norms for weights (L, B, H, Q, K), values (L, B, H, K, d), and the stream (L, B, Q, D) before and after the
+    addition.
 
     ‖α · v W_O‖ is α ‖v W_O‖, so that no tensor has heads, queries, keys and the model's width.
     """
@@ -93,7 +94,7 @@ def _norms(
 
 
 def engine_norms(engine: DecodingEngine, model: Transformer, decoding: EngineDecoding) -> Norms:
-    """Of a run of a model's engine, which was told to keep its streams."""
+    """The norms of a run of a model's engine, which was told to keep its streams."""
     every = zip(_kept_lengths(engine, model).items(), decoding.stacked_attention(), decoding.streams(), strict=True)
     return {kind: _norms(model.config.norm_first, of_kind, w, *streams) for (kind, of_kind), w, streams in every}
 
@@ -109,7 +110,7 @@ def _kept_lengths(engine: DecodingEngine, model: Transformer) -> dict[Kind, Leng
 
 
 def recorded_norms(model: Transformer, values: Mapping[str, Tensor]) -> Norms:
-    """Of a run whose values with READ names are recorded. An ablated head has no output, whatever its weights are."""
+    """The norms of a run whose READ values are recorded. An ablated head has no output, whatever its weights are."""
     found: Norms = {}
     for kind, (stack, name, number, _) in LOCATIONS.items():
         parts = (f"{name}.weights", f"{name}.v", f"residual{number}", f"sum{number}", f"{name}.head_output")

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SkipValidation, ValidationError
 
 from ..data import Pair
-from ..messages import Message, Words
+from ..messages import Listed, Message
 from ..storage.portable import CORPUS_NAMES, ModelName
 from ..training.config import Schedule
 
@@ -73,7 +73,7 @@ _RULES = {
 def _message(rule: dict[str, Any]) -> Message:
     match rule:
         case {"enum": choices}:
-            return Message("plan.choice", {"choices": Words(tuple(choices))})
+            return Message("plan.choice", {"choices": Listed(tuple(choices))})
         case {"type": "boolean"}:
             return Message("plan.switch")
         case {"type": "integer", "minimum": least, "maximum": most}:

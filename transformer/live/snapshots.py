@@ -62,13 +62,13 @@ class SnapshotRecorder:
             return self._translator.translate(self._watch)
 
     @property
-    def has_room(self) -> bool:
+    def has_space(self) -> bool:
         """Whether another copy fits."""
         return len(self._steps) < len(self._copies)
 
     def defer(self, step: int) -> None:
-        """Copy the weights for a later snapshot, if there is room."""
-        if self.has_room:
+        """Copy the weights for a later snapshot, if there is space."""
+        if self.has_space:
             parameters = [values.detach().flatten() for values in self.model.parameters()]
             torch.cat(parameters, out=self._copies[len(self._steps)])
             self._steps.append(step)

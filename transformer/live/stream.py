@@ -27,7 +27,7 @@ from .events import DecodedSnapshot, DecodedWords, End, LiveEvent, Scores, Train
 from .job import Job
 from .snapshots import Snapshot, SnapshotRecorder
 
-NO_ROOM = Message("train.no_room")
+NO_SPACE = Message("train.no_space")
 SNAPSHOT_SHARE = 0.08  # at most this share of the training time goes into translations and snapshots
 TRANSLATION_SECONDS, SNAPSHOT_SECONDS = 0.2, 1  # between two translations, and two snapshots
 SEND_SECONDS = 0.1  # between two progress events
@@ -77,7 +77,7 @@ def live(
         )
     except (OSError, SafetensorError):
         file.unlink(missing_ok=True)
-        yield {"event": "error", "message": NO_ROOM.for_page()}
+        yield {"event": "error", "message": NO_SPACE.for_page()}
         return
     yield {"event": "trained", "file": str(file), **ended, "scores": scores}
     for snapshot in itertools.chain([recorder.take(ended["step"])], recorder.deferred()):
@@ -105,7 +105,7 @@ class _Observer:
         translates = (
             now - self._translated_at >= TRANSLATION_SECONDS
             and spare > self._translation_cost
-            and (self._recorder.has_room or not planned)
+            and (self._recorder.has_space or not planned)
         )
         shows = (
             self._due

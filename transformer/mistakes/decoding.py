@@ -63,7 +63,7 @@ def _written(
 
 
 def _cross_weights(model: Transformer, src: Tensor, tgt: Tensor, probe: Probe | None) -> np.ndarray:
-    """Of a full pass over one sentence, (L, H, T, S)."""
+    """The cross-attention of a full pass over one sentence, (L, H, T, S)."""
     with evaluating(model):
         maps = model(src, tgt, probe=probe).attention
     assert maps is not None
@@ -181,7 +181,7 @@ def cross_padding(translator: Translator, sentence: str) -> Symptom:
     distractors=("cross_padding", "positions_from_ids", "heads_by_view"),
 )
 def inverted_mask(translator: Translator, sentence: str) -> Symptom:
-    """Of the source only P is attended to: as many other words, each the next one of the vocabulary, give the same."""
+    """Only the source's P are attended to: other words, each the next one of the vocabulary, give the same output."""
     padded = _padded(translator, sentence)
     model, run = padded.checkpoint.model, padded.translate(sentence)
     src, tgt = ids(padded, run)

@@ -51,7 +51,7 @@ class _Layer(NamedTuple):
 
 
 # PyTorch multiplies few rows by one thread, unless the matrix is in blocks; a small matrix is not worth two.
-FEW_ROWS, MOST_BLOCKS, LARGE = 8, 8, 2**17
+FEW_ROWS, MAX_BLOCKS, LARGE = 8, 8, 2**17
 PARTS = {
     *(Transformer, Encoder, Decoder, EncoderLayer, DecoderLayer, MultiHeadAttention),
     *(nn.ModuleList, nn.Embedding, nn.Linear, nn.LayerNorm, nn.Identity, nn.Dropout),
@@ -94,7 +94,7 @@ class DecodingEngine:
         return self._addresses is not None and self._addresses == _addresses(model)
 
     def start(self, src: Tensor, max_steps: int, keeps_streams: bool = False) -> "EngineDecoding":
-        """Encode source ids (B, S), and make room for so many steps, whose streams are kept or not.
+        """Encode source ids (B, S), and allocate so many steps, whose streams are kept or not.
 
         Raises:
             ValueError: the source is longer than max_len.
@@ -162,8 +162,8 @@ class EngineDecoding:
         self._streams: list[tuple[Tensor, Tensor]] = []  # of every attention sublayer in turn: x, and what it adds
         self._source_mask = self._added(padding_mask(src, config.pad_id))
         self._encoder_attention, self._source = self._encode(src)
-        room = (config.num_decoder_layers, 2, len(src) * config.n_heads, max_steps, config.head_dim)
-        self._cache = self._source.new_empty(room)
+        shape = (config.num_decoder_layers, 2, len(src) * config.n_heads, max_steps, config.head_dim)
+        self._cache = self._source.new_empty(shape)
 
     def _encode(self, src: Tensor) -> tuple[Tensor, Tensor]:
         """Every encoder map, and keys and values for cross-attention (L, 2, B * H, S, d)."""
@@ -226,7 +226,7 @@ class EngineDecoding:
         return Attention(*(tuple(each) for each in self.stacked_attention()))
 
     def stacked_attention(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The same, all layers of a kind in one: encoder, decoder and cross-attention, (L, B, H, Q, K)."""
+        """`attention` with all layers of a kind in one: encoder, decoder and cross-attention, (L, B, H, Q, K)."""
         longest = self.inputs.size(1)
         rows = [(pad(own, (0, longest - own.size(-1))), cross) for own, cross in self._maps]
         own, cross = (torch.stack(each, dim=-2) for each in zip(*rows, strict=True))
@@ -238,7 +238,7 @@ class EngineDecoding:
         return self._engine.add_and_norm(norm, x, change)
 
     def streams(self) -> tuple[tuple[Tensor, ...], ...]:
-        """Of encoder, decoder and cross-attention, in every layer and at the steps so far, if no rows were selected:
+        """What encoder, decoder and cross-attention read in every layer, at the steps so far, if no rows were selected:
         the values v (L, B, H, K, d), the residual stream (L, B, Q, D), and its sum with the sublayer's output."""
         (batch, length), t, width = self.src.shape, self.inputs.size(1), self._engine.config.d_model
         parts = self._streams[: len(self._values)], self._streams[len(self._values) :]
@@ -285,17 +285,17 @@ def _product(*linears: nn.Linear) -> _Product:
     """One product for linear layers of the same input."""
     sizes = [len(linear.weight) for linear in linears]
     out, width = sum(sizes), linears[0].weight.size(1)
-    is_wide, room = out >= width, -(-out // MOST_BLOCKS) * MOST_BLOCKS  # so that it can be cut into equal blocks
-    stride, rows = ((1, room), room) if is_wide else ((width, 1), out)
+    is_wide, padded = out >= width, -(-out // MAX_BLOCKS) * MAX_BLOCKS  # so that it can be cut into equal blocks
+    stride, rows = ((1, padded), padded) if is_wide else ((width, 1), out)
     weight = _whole([linear.weight for linear in linears], stride, rows)
     biases = [linear.bias for linear in linears if linear.bias is not None]
-    bias = _whole(biases, (1,), room) if biases else weight.new_zeros(room)
+    bias = _whole(biases, (1,), padded) if biases else weight.new_zeros(padded)
     for linear, part, part_of_bias in zip(linears, weight[:out].split(sizes), bias[:out].split(sizes), strict=True):
         if not linear.weight.requires_grad:
             linear.weight.data = part
         if linear.bias is not None and not linear.bias.requires_grad:
             linear.bias.data = part_of_bias
-    threads = min(torch.get_num_threads(), MOST_BLOCKS) if weight.device.type == "cpu" else 1
+    threads = min(torch.get_num_threads(), MAX_BLOCKS) if weight.device.type == "cpu" else 1
     n = threads if weight.numel() >= LARGE and len(weight) % threads == 0 else 1
     blocks = (bias[: len(weight)].view(n, 1, -1), weight.unflatten(0, (n, -1)).transpose(1, 2)) if n > 1 else None
     return _Product(bias[:out], weight[:out].t(), blocks)

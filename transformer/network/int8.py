@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 Precision = Literal["float32", "int8"]
 ENVIRONMENT = "TRANSFORMER_PRECISION"
-MOST = 63  # two products of a weight and an 8-bit input fit in 16 bits, as some processors add them
+MAX_WEIGHT = 63  # two products of a weight and an 8-bit input fit in 16 bits, as some processors add them
 
 
 class Int8Linear(nn.Module):
-    """x W + b with weights from -MOST to MOST times a scale for each output.
+    """x W + b with weights from -MAX_WEIGHT to MAX_WEIGHT times a scale for each output.
 
     Inputs are rounded to 8 bits between the smallest and the largest of them all. Without gradients; on the CPU only.
     """
@@ -24,7 +24,7 @@ class Int8Linear(nn.Module):
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
         weight = linear.weight.detach()
-        self._scales = weight.abs().amax(dim=1).clamp_min(torch.finfo(weight.dtype).tiny) / MOST
+        self._scales = weight.abs().amax(dim=1).clamp_min(torch.finfo(weight.dtype).tiny) / MAX_WEIGHT
         self._rounded = (weight / self._scales[:, None]).round().to(torch.int8)
         self._sums = self._rounded.sum(dim=1, dtype=torch.int32)
         self._nothing = torch.zeros_like(self._scales)

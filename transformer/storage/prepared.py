@@ -1,7 +1,7 @@
 """The weights of a model as the decoding engine has laid them out, in a file from which they are mapped next time.
 
 One file for each model of the Hub, in this project's folder beside the Hub's cache, as large as the weights in float32.
-The MOST_FILES that were used last are kept. Any of them may be deleted; it is written again when it is needed.
+The MAX_FILES that were used last are kept. Any of them may be deleted; it is written again when it is needed.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from ..network.skeleton import init_empty_weights
 from .pickled import own_cache, placed
 
 VERSION = 1  # of the layout
-MOST_FILES = 8
+MAX_FILES = 8
 _PLACES = "places"  # in the metadata: name of a weight -> (storage, shape, stride, offset)
 
 
@@ -79,5 +79,5 @@ def _write(model: Transformer, file: Path) -> None:
         tensors = {str(number): whole for number, whole in stored.values()}
         save_file(tensors, part, metadata={_PLACES: json.dumps(places)})
     oldest_last = sorted(file.parent.glob("engine-*.safetensors"), key=lambda each: -each.stat().st_mtime)
-    for each in oldest_last[MOST_FILES:]:
+    for each in oldest_last[MAX_FILES:]:
         each.unlink(missing_ok=True)

@@ -58,7 +58,7 @@ class EngineData(TypedDict):
 
 
 def engine_data(checkpoint: str) -> EngineData:
-    """Of a shipped checkpoint.
+    """The data that the browser's engine needs of a shipped checkpoint.
 
     Raises:
         CheckpointError: there is none of that name.

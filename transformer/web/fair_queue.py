@@ -1,7 +1,7 @@
 """Places for work, shared fairly: turns go round by address, and within an address by session.
 
 A client with many requests waits behind itself: a full queue drops what came last from the address that has most
-waiting, so that another address always finds room.
+waiting, so that another address always finds a place.
 """
 
 import asyncio

@@ -26,7 +26,7 @@ export function frozen({ answers, arrays, content }: Pick<Unpacked, "answers" | 
   };
 }
 
-/** The same for every order of a request's fields. */
+/** The key of a question, whatever the order of its request's fields. */
 const keyOf = (name: string, request: unknown) =>
   JSON.stringify([name, request], (_, value) =>
     value && typeof value === "object" && !Array.isArray(value)

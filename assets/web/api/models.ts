@@ -24,7 +24,7 @@ export const firstRun = (checkpoint: string): RunRequest => ({
 
 export const ownModels = () => own;
 
-/** Names of the models that had to make room for the newest. */
+/** Names of the models that had to go for the newest. */
 export const lostModels = () => lost;
 export const isOwn = (checkpoint: string) => !Object.hasOwn(shipped, checkpoint);
 export const isReal = (checkpoint: string) => shipped[checkpoint]?.real !== undefined;
@@ -58,9 +58,9 @@ function changed() {
 export const useModel = (checkpoint: string) =>
   document.dispatchEvent(new CustomEvent("checkpoint:wanted", { detail: checkpoint }));
 
-/** @param answer `kept`: the keys of all models that the server has of this session; the oldest may have gone */
-export function addModel({ model, kept }: { model: OwnModel; kept: string[] }) {
-  const isKept = ({ checkpoint, shared }: OwnModel) => shared || kept.includes(checkpoint);
+/** @param answer `session_models`: the keys of all that the server has of this session; the oldest may have gone */
+export function addModel({ model, session_models }: { model: OwnModel; session_models: string[] }) {
+  const isKept = ({ checkpoint, shared }: OwnModel) => shared || session_models.includes(checkpoint);
   lost = own.filter((each) => !isKept(each)).map((each) => each.name);
   own = own.filter(isKept);
   add(model);

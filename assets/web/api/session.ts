@@ -14,7 +14,7 @@ export const readSession = (key: string) => attempt(() => JSON.parse(sessionStor
 
 export const writeSession = (key: string, value: unknown) =>
   attempt(() => {
-    sessionStorage.removeItem(key); // where there is no room for it, nothing is better than something old
+    sessionStorage.removeItem(key); // where there is no space for it, nothing is better than something old
     sessionStorage.setItem(key, JSON.stringify(value));
   });
 

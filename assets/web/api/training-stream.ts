@@ -117,7 +117,7 @@ function receiveEvent(data: TrainingEvent) {
   if (data.event === "trained") Object.assign(training, { phase: "developing", scores: data.scores });
 }
 
-/** Of the training before a reload, which has ended it, the curves and the replay. Returns whether there are any. */
+/** Bring back the curves and the replay of a training that a reload has ended. Returns whether there are any. */
 export function restoreTraining() {
   saveOnLeave(SESSION_KEY, fitting);
   const before = readSession(SESSION_KEY);

@@ -88,13 +88,13 @@ function layoutOf({ run, kind }: Pick<Shown, "run" | "kind">, options: Options, 
   const measure = (points: number) => {
     const size = points * type;
     const left = Math.max(...all.map(({ names }) => widest(names, size))) + BESIDE;
-    const room = width - left - MARGIN;
+    const free = width - left - MARGIN;
     const longest = Math.max(...all.map(({ keys }) => widest(keys, size)));
-    const least = isOnPaper ? Math.min(MIN_CELL, room / columnCount) : isFitted ? 1 : tap;
+    const least = isOnPaper ? Math.min(MIN_CELL, free / columnCount) : isFitted ? 1 : tap;
     const sized = (fit: number) => Math.max(least, Math.min(most, fit >= MIN_CELL ? Math.floor(fit) : fit)) * zoom;
-    const isTurned = longest > sized(room / columnCount) + 2;
-    const turned = Math.min(...all.map(({ keys }) => turnedFit(keys, size, room)));
-    return { size, left, longest, isTurned, cell: sized(isTurned ? turned : room / columnCount) };
+    const isTurned = longest > sized(free / columnCount) + 2;
+    const turned = Math.min(...all.map(({ keys }) => turnedFit(keys, size, free)));
+    return { size, left, longest, isTurned, cell: sized(isTurned ? turned : free / columnCount) };
   };
   const measured = (isLong ? [LONG_SIZE] : maxCell ? SMALL_SIZES : SIZES).map(measure);
   const chosen = measured.find(({ isTurned }) => !isTurned) ?? measured[measured.length - 1];
@@ -132,9 +132,9 @@ function zoomRange({ isLong, across, count, cell }: MapLayout) {
 
 const reach = (token: string, size: number) => textWidth(token, size) * COSINE + size;
 
-/** The widest cells whose columns, with their turned words, have this room. */
-const turnedFit = (columns: string[], size: number, room: number) =>
-  Math.min(room / columns.length, ...columns.map((token, i) => (room - reach(token, size)) / (i + 0.5)));
+/** The widest cells whose columns, with their turned words, fit so many px. */
+const turnedFit = (columns: string[], size: number, free: number) =>
+  Math.min(free / columns.length, ...columns.map((token, i) => (free - reach(token, size)) / (i + 0.5)));
 
 /** How far turned words reach beyond the last column, px. @param cell px */
 const overhang = (columns: string[], size: number, cell: number) =>
@@ -208,8 +208,8 @@ const words = (name: string, width: number, height: number, labels: Element[]) =
 function writeWeights(context: CanvasRenderingContext2D, shown: Shown, { cell, down, type }: MapLayout) {
   const { isDark } = palette();
   const { difference: changes, most = 1 } = shown.run.attention[shown.kind];
-  const room = changes || most >= 10 ? 0.29 : 0.37; // of a cell, so that the numbers of two do not touch
-  const font = `${Math.min(13 * type, cell * room)}px ${fontFamily()}`;
+  const part = changes || most >= 10 ? 0.29 : 0.37; // of a cell, so that the numbers of two do not touch
+  const font = `${Math.min(13 * type, cell * part)}px ${fontFamily()}`;
   Object.assign(context, { font, textAlign: "center", textBaseline: "middle" });
   forEachCell(shown, ({ query, key, open, value, share, difference }) => {
     if (!open) return;
@@ -226,7 +226,7 @@ export function strongestKey({ run, kind, layer, head }: Shown, query: number) {
   return argmax(run.attention[kind].difference ? weights.map(Math.abs) : weights);
 }
 
-/** Mark a row and the word that it attends to most; where not all words have room, theirs have. */
+/** Mark a row and the word that it attends to most; where not all words fit, theirs do. */
 function markWords({ shown, layout, rows, columns, frame }: Drawn, query: number | null) {
   const { size, cell, down, isLong, isTurned, isNarrow, predicted } = layout;
   const key = query === null ? null : strongestKey(shown, query);
@@ -235,7 +235,7 @@ function markWords({ shown, layout, rows, columns, frame }: Drawn, query: number
   frame.style.height = `${down + 4}px`;
   const lines = isNarrow && predicted[0] ? 2 : 1;
   const isAt = (at: number | null) => (at === null ? [] : [at]);
-  const high = isLong ? size : 0; // all rows of a short sentence have room
+  const high = isLong ? size : 0; // all rows of a short sentence fit
   const spaced = spacedLabels(rows.length, down, lines * ROW_PITCH * high, isAt(query));
   const edges = [...isAt(query), 0, rows.length - 1];
   const seenRows = uncovered(spaced, edges, (i) => rowMiddle(layout, i), high);
@@ -252,7 +252,7 @@ function markWords({ shown, layout, rows, columns, frame }: Drawn, query: number
 }
 
 function cellBox(canvas: HTMLCanvasElement, { across, count }: MapLayout, query: number, key: number) {
-  const { left, top, width, height } = canvas.getBoundingClientRect(); // in front of a room it may be drawn smaller
+  const { left, top, width, height } = canvas.getBoundingClientRect(); // in front of a class it may be drawn smaller
   const [cellWidth, cellHeight] = [width / across, height / count];
   return new DOMRect(left + key * cellWidth, top + query * cellHeight, cellWidth, cellHeight);
 }

@@ -5,7 +5,7 @@ const STRONGEST = 8;
 
 export const areMany = (keys: ArrayLike<unknown>) => keys.length > MANY;
 
-/** Of a few keys all, in the order of the sentence; of many the strongest first, with those that a text names. */
+/** A few keys all, in the order of the sentence; of many the strongest first, with those that a text names. */
 export function orderKeys(
   weights: number[],
   { isOpen = false, most = STRONGEST, named = [] }: { isOpen?: boolean; most?: number; named?: number[] } = {},
@@ -18,7 +18,7 @@ export function orderKeys(
   return isOpen ? { shown: [...shown, ...rest], rest: [] } : { shown, rest };
 }
 
-/** Of many places those around one, in their order. */
+/** Up to `most` of `count` places: those around the middle one, in their order. */
 export function around(middle: number, count: number, most: number) {
   const from = Math.max(0, Math.min(middle - Math.floor(most / 2), count - most));
   return Array.from({ length: Math.min(count, most) }, (_, i) => from + i);

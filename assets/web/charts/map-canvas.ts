@@ -9,7 +9,7 @@ import type { Word } from "./map-parts.ts";
 const LEVELS = 101; // colours of a hue, one a per cent
 const HATCH = 8.5; // px from one line of masked cells to the next
 const MAX_CORNER = 4; // px
-const MOST_ROUND = 400; // cells with round corners
+const MAX_ROUNDED = 400; // cells with round corners
 const RING_FROM = 9; // px a cell: a smaller one has a dot instead of a gold ring
 const FINE = 2; // pixels a px, even if the screen has fewer: so fine are saved pictures, too
 const MAX_FINE = 4e6; // pixels of a canvas that is finer than the screen
@@ -162,7 +162,7 @@ export function paintMap(context: CanvasRenderingContext2D, { run, kind, layer, 
   context.rect(x, y, width, height);
   context.clip();
   const hasCorners = gapOf(width / grid.across) && gapOf(height / grid.down);
-  if (hasCorners && grid.open.length <= MOST_ROUND) paintCells(context, grid, box, pixels);
+  if (hasCorners && grid.open.length <= MAX_ROUNDED) paintCells(context, grid, box, pixels);
   else {
     if (grid.open.includes(0)) paintHatch(context, box);
     context.imageSmoothingEnabled = false;

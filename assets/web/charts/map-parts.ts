@@ -108,7 +108,7 @@ export function rowLabel(
   return group;
 }
 
-/** The beginning of a text, by default of a word that leaves a long sentence's map its room. */
+/** The beginning of a text, by default of a word that leaves a long sentence's map its width. */
 export function shortened(text: string, most = MAX_LETTERS) {
   const letters = [...text];
   return letters.length > most
@@ -119,7 +119,7 @@ export function shortened(text: string, most = MAX_LETTERS) {
     : text;
 }
 
-/** Which labels have room, px `pitch` apart where they need `least`: `first` in its order, and others evenly. */
+/** Which labels fit, px `pitch` apart where they need `least`: `first` in its order, and others evenly. */
 export function spacedLabels(count: number, pitch: number, least: number, first: number[] = []) {
   const apart = Math.max(1, Math.ceil(least / pitch));
   const placed: Set<number> = new Set();

@@ -1,7 +1,7 @@
 // Where every part of the picture of the whole stands, in px: a function of counts and sizes, without a page.
 //
 // As in the paper's Figure 1, a stack's residual stream runs along its outer side, and what a sublayer adds comes back
-// to it. Encoder, decoder and output stand side by side where there is room, else one below the other.
+// to it. Encoder, decoder and output stand side by side where they fit, else one below the other.
 
 import type { Kind, Stack } from "../api/types.ts";
 export type Box = { x: number; y: number; width: number; height: number };
@@ -16,10 +16,10 @@ export type Sizes = {
   words: Record<"source" | "target", number[]>; // px of each token's label
   caption: number; // px of the longest name of a sublayer
   width: number; // px of the picture
-  room: number; // px of height to keep to, where the maps stay large enough
+  available: number; // px of height to keep to, where the maps stay large enough
   type: number; // how much larger than usual the page's type is
   isUnfolded: boolean; // whether all layers of deep stacks are drawn
-  isWhole?: boolean; // whether it keeps to the room whatever it takes: one layer open, smaller type, less between parts
+  isWhole?: boolean; // whether it keeps to that whatever it takes: one layer open, smaller type, less between parts
   open?: number; // the layer that is then drawn of a stack of several
   isTight?: boolean; // less between its parts
   answerType?: number; // the type of what comes out, where it is not that of the rest
@@ -27,16 +27,16 @@ export type Sizes = {
 
 export const MAX_LAYERS = 6; // of a stack; of more, those in the middle are folded
 const KEPT = 2; // layers on each side of a fold
-const MAX_WHOLE = 1; // layers of a stack that fit the room with maps that a class can read: of more, one is open
+const MAX_WHOLE = 1; // layers of a stack that fit the screen with maps that a class can read: of more, one is open
 export const SHOWN_CANDIDATES = 5;
 const WIDE = 720; // px from which the stacks stand side by side
 const MIN_SIDE = 24; // px of a map that a finger hits
-const READABLE = 28; // px of a map, where its line has room for it
+const READABLE = 28; // px of a map, where its line is wide enough
 const MAX_SIDE = 96;
 const EDGE = 6; // px under the picture
 const DENSE = 24; // tokens from which a map needs
 const DENSE_SIDE = 36; // px
-const SMALLEST_TYPE = 0.78; // of a picture that keeps to its room
+const SMALLEST_TYPE = 0.78; // of a picture that `isWhole`
 const NAME = 12; // px of the names of sublayers
 const LARGE_NAME = 15; // px, where the rest is smaller than the page's type
 const SAID = 92; // px, at most, of the word that a layer of the decoder would output
@@ -45,9 +45,9 @@ const LONG_PER_LINE = 4; // long words that are shortened share a line, before a
 export function overviewLayout(sizes: Sizes) {
   let layout = draw(sizes);
   if (!sizes.isWhole) return layout;
-  for (let type = sizes.type; layout.height > sizes.room && type >= SMALLEST_TYPE; type -= 0.05) {
+  for (let type = sizes.type; layout.height > sizes.available && type >= SMALLEST_TYPE; type -= 0.05) {
     const tight = { ...inType(sizes, type), isTight: true };
-    layout = draw({ ...tight, room: sizes.room - below(tight) });
+    layout = draw({ ...tight, available: sizes.available - below(tight) });
   }
   return layout;
 }
@@ -94,7 +94,7 @@ export function foldedLayers(layers: number, { isUnfolded, isWhole, open = 0 }: 
 }
 
 function wide(sizes: Sizes) {
-  const { width, room, type, answerType = type, layers, words } = sizes;
+  const { width, available, type, answerType = type, layers, words } = sizes;
   const out = Math.min(260 * answerType, Math.max(184 * answerType, 0.18 * width));
   const [bus, margin] = [44 * type, 36 * type];
   const column = (width - out - bus - margin) / 2;
@@ -103,11 +103,11 @@ function wide(sizes: Sizes) {
   const place = { y: 0, width: column, lines };
   const decoder = largest((side, isCompact) => {
     const drawn = drawColumn("decoder", sizes, { ...place, x: column + bus, side, isCompact });
-    return [drawn, foot(drawn) <= room];
+    return [drawn, foot(drawn) <= available];
   }, sizes);
   const isEven = layers.encoder === layers.decoder;
   const { bar, between, name } = lengths(sizes);
-  const limit = Math.max(foot(decoder), room) - bar - between;
+  const limit = Math.max(foot(decoder), available) - bar - between;
   const heights = isEven ? decoder.layers.map(({ box }) => box.height) : []; // so that layers stand beside each other
   const encoder = largest((side, isCompact) => {
     const drawn = drawColumn("encoder", sizes, { ...place, x: 0, side, isCompact, heights });

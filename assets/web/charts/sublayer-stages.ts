@@ -66,7 +66,7 @@ export type Stage = "qkv" | "scores" | "values" | "concat" | "residual" | "ffn" 
 /** The stage of Inside a head that a link leads to, until it is drawn. */
 export const wanted = { stage: null as Stage | null };
 
-const FEW = 5; // keys, and as many values, that a room can read on one screen
+const FEW = 5; // keys, and as many values, that a class can read on one screen
 
 export const STAGES: Stage[] = ["qkv", "scores", "values", "concat", "residual", "ffn", "ffn_residual"];
 

@@ -19,7 +19,7 @@ export type Row = {
 };
 export type StripOptions = {
   label?: string;
-  labels?: string[]; // that there is room for as well
+  labels?: string[]; // that fit as well
   largest?: number; // has the strongest colour
   mark?: number[]; // [from, to) of the cells that are outlined in every row
   fold?: number; // cells a line, of which a row then has several
@@ -28,7 +28,7 @@ export type StripOptions = {
 type Choose = (name: string, index: number) => void;
 
 const ROW = 27; // px a row, 3 of them a gap
-const ROW_IN_A_ROOM = 19; // px: larger words beside rows that all fit on the screen
+const ROW_PRESENTED = 19; // px: larger words beside rows that all fit on the screen
 const NUMBERS_FROM = 42; // px a cell, so that a number with two digits fits
 const DIGIT = 8; // px more for each further digit
 const MAX_CELL = 64;
@@ -60,7 +60,7 @@ function stripLayout(rows: Row[], width: number, { labels = [], fold = Infinity,
   const across = Math.min(fold, count);
   const cell = Math.max(MIN_CELL, Math.min(MAX_CELL * typeScale(), (width - left - 4) / across));
   const lines = Math.ceil(count / across);
-  const pitch = (isPresenting() ? ROW_IN_A_ROOM : ROW) * typeScale();
+  const pitch = (isPresenting() ? ROW_PRESENTED : ROW) * typeScale();
   const fits = ({ digits = 2 }: Row) => digits !== null && cell >= (NUMBERS_FROM + DIGIT * (digits - 2)) * typeScale();
   return {
     ...{ size, left, across, cell, lines, pitch },

@@ -18,8 +18,8 @@ export const measuresOf = <M extends Measure>(shares: Shares<M>) => MEASURES.fil
 const NEEDED = 0.2; // of its probability, or odds, that an output loses without a word that it needs
 
 /**
- * Of what the source words add to the logit; of the attention; of the probability that is lost without each word, or of
- * the odds against another word: as a share of its row, a row of nothing but rounding would look like one of effects.
+ * Each source word's share of what all add to the logit; of the attention; of the probability that is lost without it,
+ * or of the odds against another word: as a share of its row, a row of mere rounding would look like one of effects.
  */
 export function sharesOf({ attribution, attention, score, without }: Why, isContrast: boolean): Shares {
   const all = attribution.reduce((sum, value) => sum + Math.abs(value), 0) || 1;

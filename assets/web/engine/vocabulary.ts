@@ -1,7 +1,7 @@
 // Text to ids and back, as transformer/data/vocabulary.py: words between spaces, which may differ from their tokens in
 // case, umlauts and the punctuation at their edges.
 
-import type { WordsJSON } from "#schema";
+import type { ListedJSON } from "#schema";
 import { refusal } from "../api/source.ts";
 
 export const [PAD, START, END] = ["P", "S", "E"];
@@ -107,7 +107,7 @@ export class Vocabulary {
     return tokens.filter((token, at) => (end < 0 || at < end) && !SPECIAL.includes(token)).join(" ");
   }
 
-  someWords = (most = 20): WordsJSON => ({
+  someWords = (most = 20): ListedJSON => ({
     shown: this.words.slice(0, most),
     rest: Math.max(0, this.words.length - most),
   });

@@ -19,7 +19,7 @@ export function findExperiment(name: string) {
   return null;
 }
 
-/** The same with the sentence in view, where one changes its words. */
+/** The experiment of a name with the sentence in view if one changes its words, else as `findExperiment` finds it. */
 export async function experimentHere(name: string) {
   const { checkpoint, sentence } = baselineRun();
   const found = models()[checkpoint]?.experiments ? await askOnce("starters", { checkpoint, sentence }) : {};

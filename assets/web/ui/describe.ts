@@ -26,7 +26,7 @@ export function describeChange(change: Change, run: Run = tokenRun(state.run)) {
   return nodes(textOf(change), places);
 }
 
-/** Of a page without a server: where there is one. */
+/** Says where a page without a server has one. */
 export function describeServer() {
   const address = opening.site?.page;
   const page = address && h("a", { class: "link", href: address, target: "_blank", rel: "noopener" }, address);

@@ -84,7 +84,7 @@ def on_disk(queue: TrainingQueue) -> list[Path]:
 def test_a_model_is_uploaded_and_downloaded(client: TestClient, queue: TrainingQueue, file: bytes) -> None:
     answer = client.post("/models", content=file, headers=ME).json()
     key = answer["model"]["checkpoint"]
-    assert answer["kept"] == [key]
+    assert answer["session_models"] == [key]
     found = client.get(f"/models/{key}")
     assert found.content == file
     assert found.headers["content-type"] == "application/octet-stream"
@@ -106,8 +106,8 @@ def test_a_file_that_cannot_be_kept_is_refused_and_removed(
     limit(queue, megabytes=1)
     assert upload(content(packed(d_model=512, n_heads=4), tmp_path)) == "store.full"
     monkeypatch.setattr("secrets.token_hex", lambda size: "full")
-    (queue._store.folder / "full.safetensors").symlink_to("/dev/full")  # a device that has room for nothing
-    assert upload(file) == "file.no_room"
+    (queue._store.folder / "full.safetensors").symlink_to("/dev/full")  # a device that has space for nothing
+    assert upload(file) == "file.no_space"
 
 
 @pytest.mark.parametrize(
@@ -174,10 +174,10 @@ async def test_uploads_have_places_for_each_address(
         patch.setattr(files, "UPLOAD_WAIT_SECONDS", 0.01)
         assert b"file.busy" in await third.call()
     assert len(third.pieces) == 1
-    assert b'"kept"' in await uploads(file, complete=True, address="9.9.9.9").call()
+    assert b'"session_models"' in await uploads(file, complete=True, address="9.9.9.9").call()
     waits = asyncio.create_task(uploads(file, complete=True).call())
     slow[0].gone.set()
-    assert b'"kept"' in await waits
+    assert b'"session_models"' in await waits
     slow[1].gone.set()
     await asyncio.gather(*tasks)
 

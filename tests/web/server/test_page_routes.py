@@ -143,7 +143,7 @@ def asks(name: str, sentence: str, address: str = "1.1.1.1", session: str = "", 
 
 
 @async_test
-async def test_requests_wait_by_address_and_a_client_that_leaves_makes_room(
+async def test_requests_wait_by_address_and_a_client_that_leaves_makes_way(
     queues: tuple[FairQueue, FairQueue],
 ) -> None:
     small, _ = queues

@@ -30,7 +30,7 @@ def clock() -> Clock:
 
 @pytest.fixture(scope="session")
 def redis_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Of a real Redis that only this test run can reach."""
+    """The address of a real Redis that only this test run can reach."""
     if not (program := shutil.which("redis-server")):
         pytest.skip("there is no redis-server (on Debian and Ubuntu: apt install redis-server)")
     folder = tmp_path_factory.mktemp("redis")

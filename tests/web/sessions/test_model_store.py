@@ -1,4 +1,4 @@
-"""Models are kept for their session, for a while, and as room allows; a deleted one leaves nothing."""
+"""Models are kept for their session, for a while, and as space allows; a deleted one leaves nothing."""
 
 import itertools
 import os
@@ -70,7 +70,7 @@ def put(
 
 
 def assert_full(store: ModelStore, *about: Any, **more: Any) -> None:
-    """There is no room for a model that would be put."""
+    """There is no space for a model that would be put."""
     with pytest.raises(MessageError) as error:
         put(store, *about, **more)
     assert error.value.message.key == "store.full"
@@ -134,7 +134,7 @@ def test_a_model_in_use_is_safe_from_other_sessions(store: ModelStore, clock: Cl
     assert kept(put(store, "c", megabytes=1), *keys) == [True, False, True]
 
 
-def test_a_sessions_own_oldest_makes_room_first_and_none_goes_in_vain(store: ModelStore, clock: Clock) -> None:
+def test_a_sessions_own_oldest_makes_space_first_and_none_goes_in_vain(store: ModelStore, clock: Clock) -> None:
     store.limits = Limits(models=3, megabytes=4)
     idle = put(store, "idle", megabytes=1)
     clock.now += SAFE_SECONDS + 1
@@ -161,10 +161,10 @@ def test_the_address_that_holds_most_gives_way_first(store: ModelStore, clock: C
     assert kept(idle, small, keys[2], more, other) == [True] * 5
 
 
-def test_room_is_kept_for_a_model_that_is_being_made(store: ModelStore) -> None:
+def test_space_is_kept_for_a_model_that_is_being_made(store: ModelStore) -> None:
     store.limits = Limits(megabytes=2, models=1)
     mine = put(store, megabytes=1)
-    with store.reserved(Client("1.2.3.4", "me"), 2 * 2**20) as reservation:  # its own model will make room
+    with store.reserved(Client("1.2.3.4", "me"), 2 * 2**20) as reservation:  # its own model will make space
         assert kept(mine) == [True]
         assert_full(store, "other")
         new = next(NUMBERS)
@@ -178,7 +178,7 @@ def test_room_is_kept_for_a_model_that_is_being_made(store: ModelStore) -> None:
             pass
 
 
-def test_texts_take_room_too(store: ModelStore) -> None:
+def test_texts_take_space_too(store: ModelStore) -> None:
     """A tiny network may come with a great many pairs."""
     few, many = (of_pairs(*((f"a{i}", f"b{i}") for i in range(count))) for count in (10, 3000))
     weights = sum(values.nbytes for values in many.checkpoint.model.parameters())

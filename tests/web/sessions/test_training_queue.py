@@ -158,7 +158,8 @@ async def test_the_lines_of_the_process_are_passed_on_and_its_model_is_kept(
     assert len(client.events[0]["run"]) >= 16
     assert client.events[1] == {"event": "started", "steps": 3}
     key = trained["model"]["checkpoint"]
-    assert trained == {"event": "trained", "step": 3, "why": "steps", "model": models.about(key), "kept": [key]}
+    about = models.about(key)
+    assert trained == {"event": "trained", "step": 3, "why": "steps", "model": about, "session_models": [key]}
     model = store.find(key)
     assert model
     assert (model.client, model.file) == (of("me"), worker.file)
@@ -257,7 +258,7 @@ async def test_one_that_gives_way_to_another_address_is_told(store: ModelStore, 
 
 
 @async_test
-async def test_room_for_the_model_is_there_before_its_training_begins(
+async def test_space_for_the_model_is_there_before_its_training_begins(
     store: ModelStore, workers: list[FakeWorker]
 ) -> None:
     store.limits = Limits(megabytes=8)
@@ -386,7 +387,7 @@ async def test_a_mistake_is_trained_once_for_all_who_ask(store: ModelStore, work
 
 
 @async_test
-async def test_a_process_that_is_too_slow_makes_room(
+async def test_a_process_that_is_too_slow_makes_way(
     store: ModelStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     silent = tmp_path / "silent"

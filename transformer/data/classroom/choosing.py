@@ -79,7 +79,7 @@ class Chooser:
 
 
 class CoreChooser(Chooser):
-    """Of a long list of words it knows the first ones alone, which are the most common, and no rare way to say them."""
+    """It knows the first words alone of a long list, which are the most common, and no rare way to say them."""
 
     def choose(self, options: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
         if isinstance(options[-1], Lexeme):

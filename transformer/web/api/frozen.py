@@ -70,7 +70,7 @@ class _Bundle:
         self._own: dict[int, np.ndarray] = {}  # of the answer that is kept now
 
     def add(self, function: Callable[..., Any], **asked: Any) -> bool:
-        """Ask as the page asks, and keep the answer if there is room for its arrays; returns whether."""
+        """Ask as the page asks, and keep the answer if there is space for its arrays; returns whether."""
         question = Question(function.__name__, function)
         about = {"checkpoint": self._checkpoint} if "checkpoint" in question.types[0].model_fields else {}
         answer = json.loads(question.dump(function(question.read(json.dumps(about | asked).encode()))))
@@ -247,7 +247,7 @@ def _number(place: Mapping[str, str], name: str) -> int:
 
 
 def _answer(bundle: _Bundle, run: Translation, shown: Any, place: Mapping[str, str], ablations: bool) -> None:
-    """What the views ask for, the most important first: a long run has no room for every number."""
+    """What the views ask for, the most important first: a file has no space for every number of a long run."""
     asked = {"sentence": run.sentence, "changes": shown["changes"]}
     add = bundle.add
     add(sublayers.shapes)

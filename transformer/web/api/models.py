@@ -5,7 +5,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from ...messages import MessageError, Words
+from ...messages import Listed, MessageError
 from ..client import Client
 from ..schema import CheckpointRequest
 from ..sessions.model_store import is_own_model, model_store
@@ -33,7 +33,7 @@ async def load_model(request: CheckpointRequest, client: Client) -> AsyncGenerat
     """Fetch a real model and read it into memory, for all who wait for it. A download that nobody waits for ends.
     Raises MessageError if the server lists none of that name, or it cannot be had."""
     if request.checkpoint not in real_models():
-        raise MessageError("error.no_checkpoint", names=Words(tuple(real_models())))
+        raise MessageError("error.no_checkpoint", names=Listed(tuple(real_models())))
     async with real_models().chosen(request.checkpoint) as loading:
         while loading and not loading.done.done():
             yield {"event": "loading", "fetched": loading.fetched, "size": loading.size}

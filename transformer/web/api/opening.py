@@ -82,7 +82,7 @@ def page_schema(assets: str, plotly: str, streams: Sequence[str], tabs: Sequence
 
 
 def opening(shared: PageSchema) -> Opening:
-    """Of a page with all models that there are. Loads the toy checkpoint."""
+    """What a page with all models that there are begins with. Loads the toy checkpoint."""
     toy = translator("toy")
     own = (name for name in CORPORA if name in available_checkpoints())
     return to_jsonable_python(

@@ -9,7 +9,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from ...messages import Message, MessageError, MessageJSON, Words
+from ...messages import Listed, Message, MessageError, MessageJSON
 
 MAX_PARTS = 100_000  # brackets and commas of a request; 2,000 pairs of sentences have a tenth
 
@@ -95,7 +95,7 @@ def message(error: ValueError) -> Message:
     values: dict[str, Any] = {"field": ".".join(map(str, place))}
     if name:
         bound = context[name]
-        values["bound"] = Words(tuple(bound.split("'")[1::2])) if isinstance(bound, str) else bound  # 'a', 'b' or 'c'
+        values["bound"] = Listed(tuple(bound.split("'")[1::2])) if isinstance(bound, str) else bound  # 'a', 'b' or 'c'
     return Message(key, values)
 
 

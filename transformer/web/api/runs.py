@@ -20,7 +20,7 @@ from ..sessions.real_models import FLOAT_BYTES
 from .bounded_cache import BoundedCache
 from .payload import for_programs
 
-MOST_TOGETHER = 8  # sentences in one batch
+MAX_TOGETHER = 8  # sentences in one batch
 SMALL_RUNS, LARGE_RUNS = 256, 200 * 2**20  # that are kept: runs of shipped models; bytes of those of large ones
 
 
@@ -68,7 +68,7 @@ def _take(model: Translator, sentence: str) -> list[str]:
         waiting = [other for name, other in _awaited if name == model.name and len(other.split()) == words]
     if not waiting or not model.reads(sentence):
         return []
-    taken = [other for other in waiting if model.reads(other)][: MOST_TOGETHER - 1]
+    taken = [other for other in waiting if model.reads(other)][: MAX_TOGETHER - 1]
     with _lock:
         _awaited.difference_update((model.name, other) for other in taken)
     return taken

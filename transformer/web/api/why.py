@@ -16,7 +16,7 @@ from .runs import run_of
 
 
 class Why(TypedDict):
-    """Of a step's output token, or of its lead over another token, for each source word but padding.
+    """Why a step outputs its token, or prefers it to another one: measures of each source word but padding.
 
     Attributes:
         keys: the words' numbers, from 0.

@@ -1,7 +1,7 @@
 """Files: models that visitors bring and take along, and what the page loads; and the server's health.
 
-POST models         a file, and a header `Session`; answers {"model", "kept": the keys of all the session's models} or
-                    {"error"}
+POST models         a file, and a header `Session`; answers {"model", "session_models": the keys of all the session's
+                    models} or {"error"}
 GET models/KEY      the file
 GET dist/NAME       the page's bundle, and Plotly's
 GET health          see README.md
@@ -66,7 +66,7 @@ async def upload(request: Request) -> Response:
             async with reading.turn(client, UPLOAD_SECONDS):
                 key = await asyncio.to_thread(model_store().keep, client, file)
         is_kept = True
-        answer = {"model": await asyncio.to_thread(about, key), "kept": model_store().keys_of(client.session)}
+        answer = {"model": await asyncio.to_thread(about, key), "session_models": model_store().keys_of(client.session)}
         return JSONResponse(answer)
     except QueueFullError:
         why = Message("file.busy")
@@ -74,7 +74,7 @@ async def upload(request: Request) -> Response:
         why = error.message
     except (OSError, ClientDisconnect) as error:
         is_full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        why = Message("file.no_room" if is_full else "file.not_taken")
+        why = Message("file.no_space" if is_full else "file.not_taken")
     finally:
         if not is_kept:
             file.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """The models of sessions: trained or uploaded here, for one session only, bounded in number, size and age.
 
 Anyone with a model's key can use it, and only the session that the model belongs to learns the key. It may share the
-model by a token of it, by which others can use the model as well, but not remove it. Where room is short, the
+model by a token of it, by which others can use the model as well, but not remove it. Where space is short, the
 address that holds most gives way first, and there the session that holds most.
 
 Models are files, which are read into memory when they are used, and leave it soon afterwards.
@@ -102,11 +102,11 @@ class ModelStore:
 
     @contextmanager
     def reserved(self, client: Client, size: int) -> Iterator[Reservation]:
-        """Room for a model that is still to be made. What it will replace stays, beyond the bound of the store.
+        """Space for a model that is still to be made. What it will replace stays, beyond the bound of the store.
         Raises MessageError if other models take it."""
         reservation = Reservation(client, size)
         with self._lock:
-            self._make_room(client, size)
+            self._make_space(client, size)
             self._reservations.append(reservation)
         try:
             yield reservation
@@ -116,12 +116,12 @@ class ModelStore:
 
     def keep(self, client: Client, file: Path, reservation: Reservation | None = None) -> str:
         """Read a model's file, and keep both as `put`. Raises PortableError, OSError if the file cannot be read;
-        MessageError if other models take the room."""
+        MessageError if other models take the space."""
         return self.put(self._read(file), client, file, reservation)
 
     def put(self, portable: PortableModel, client: Client, file: Path, reservation: Reservation | None = None) -> str:
         """Keep a model and its file, in the place of its `reservation`; returns its key. Raises MessageError
-        if other models take the room."""
+        if other models take the space."""
         key = OWN_MODEL_PREFIX + secrets.token_urlsafe(24)
         model = portable.checkpoint.model
         weights = sum(values.nbytes for values in model.parameters())
@@ -129,7 +129,7 @@ class ModelStore:
         stored = StoredModel(key, portable.name, client, file, size, self._clock(), _loaded(portable, key))
         with self._lock:
             self._reservations = [each for each in self._reservations if each is not reservation]
-            self._delete(*self._make_room(client, size))
+            self._delete(*self._make_space(client, size))
             self._models[key] = stored
         self._unload(in_use=stored)
         return key
@@ -208,7 +208,7 @@ class ModelStore:
             self._check.cancel()
         own_folder.remove(self.folder)
 
-    def _make_room(self, client: Client, size: int) -> list[str]:
+    def _make_space(self, client: Client, size: int) -> list[str]:
         """For one more model, or leave everything as it is. Returns the session's own that it replaces, still there."""
         self._delete_expired()
         own = [key for key, model in self._models.items() if model.client.session == client.session]

@@ -15,7 +15,7 @@ from ...analysis import experiments
 from ...analysis.experiments import Experiment
 from ...data import CORPORA, AlignedPair, Corpus, Example
 from ...inference.translator import Translator
-from ...messages import Words
+from ...messages import Listed
 from ...network.cost import count_parameters
 from ...storage.checkpoint import CARD, FOLDER, CheckpointError, available_checkpoints
 from .. import access_log as log
@@ -122,7 +122,7 @@ def own_model(checkpoint: str) -> LoadedModel | None:
 
 def no_checkpoint() -> RefusedModelError:
     """Why a name is refused: which checkpoints there are."""
-    return RefusedModelError("error.no_checkpoint", names=Words((*available_checkpoints(), *real_models())))
+    return RefusedModelError("error.no_checkpoint", names=Listed((*available_checkpoints(), *real_models())))
 
 
 @lru_cache
@@ -153,7 +153,7 @@ def examples_of(checkpoint: str) -> tuple[Example, ...]:
         return real.examples
     known = corpus_of(checkpoint)
     if not known:
-        raise RefusedModelError("error.no_checkpoint", names=Words(tuple(CORPORA)))
+        raise RefusedModelError("error.no_checkpoint", names=Listed(tuple(CORPORA)))
     return known.examples
 
 

@@ -32,7 +32,7 @@ from .model_store import RefusedModelError, when_unloaded
 MAX_PIECES = 128  # of a sentence on the page, without E; Marian models read up to 512
 MAX_OUTPUT = 160  # tokens
 DOWNLOADS = 4  # at a time
-WAIT_SECONDS = 60  # for room, while all models in memory are in use
+WAIT_SECONDS = 60  # for space, while all models in memory are in use
 RETRY_SECONDS = 5  # after a failure, in which the model is not tried again
 FLOAT_BYTES = 4
 REFUSALS = ("real.broken", "real.digest", "real.missing", "real.not_there", "real.offline")  # by a HubError's reason
@@ -80,7 +80,7 @@ class RealModels:
         self._clock = clock
         self._models = {each.checkpoint: _Model(each) for each in models}
         self._changed = threading.Condition()
-        self._reading = threading.Lock()  # one at a time: two would need room for both
+        self._reading = threading.Lock()  # one at a time: two would need space for both
         self._threads = ThreadPoolExecutor(DOWNLOADS, "real-model")
 
     def __iter__(self) -> Iterator[str]:
@@ -202,7 +202,7 @@ class RealModels:
             folder, weights = fetched.folder, fetched.weights
         size = _bytes_in_memory(weights)
         with self._reading:
-            self._make_room(model, loading, size)
+            self._make_space(model, loading, size)
             # Its owner may write into a folder at any time; nobody changes a file of the cache.
             checkpoint = marian.load_marian(folder, pick_device(), weights, mapped=isinstance(source, str))
         checkpoint = replace(
@@ -219,7 +219,7 @@ class RealModels:
                 model.loading = None
                 raise _NobodyWaitsError
 
-    def _make_room(self, model: _Model, loading: Loading, size: int) -> None:
+    def _make_space(self, model: _Model, loading: Loading, size: int) -> None:
         """Raises RefusedModelError where a model is too large, or the others in memory stay in use."""
         if size > self.max_bytes:
             raise RefusedModelError("real.too_large", name=model.listed.checkpoint, **self._megabytes(size))

@@ -24,7 +24,7 @@ from ...live.limits import Limits
 from ...live.mistake_training import MistakeEvent
 from ...live.pace import Pace
 from ...live.plan import THREADS_FROM
-from ...live.stream import NO_ROOM
+from ...live.stream import NO_SPACE
 from ...messages import Message, MessageError
 from ...network.config import TransformerConfig
 from ...network.cost import count_parameters
@@ -61,10 +61,10 @@ class Turn(TypedDict):
 
 
 class TrainedModel(Trained):
-    """`kept`: the keys of all the session's models."""
+    """`session_models`: the keys of all the session's models."""
 
     model: Model
-    kept: list[str]
+    session_models: list[str]
 
 
 TrainingEvent = Waiting | Turn | LiveEvent | TrainedModel
@@ -324,9 +324,10 @@ class TrainingQueue:
         try:
             key = await asyncio.to_thread(self._store.keep, client, file, reservation)
         except OSError:  # the file has been removed
-            raise MessageError(NO_ROOM.key) from None
+            raise MessageError(NO_SPACE.key) from None
         del trained["file"]
-        return trained | {"model": await asyncio.to_thread(about, key), "kept": self._store.keys_of(client.session)}
+        model = await asyncio.to_thread(about, key)
+        return trained | {"model": model, "session_models": self._store.keys_of(client.session)}
 
     async def _start_worker(self, module: str) -> Worker:
         start = self._take_spare_or_start if module == ON_CPU else lambda: Worker(module)

@@ -71,7 +71,7 @@ function goToTeacher() {
 
 const LIVE = "live"; // parameter of a place: the training of its exercise goes on
 
-/** The teacher's live run of a mistake is the whole room's: the server has one for all who listen. */
+/** The teacher's live run of a mistake is the whole class's: the server has one for all who listen. */
 function joinTraining(place: URLSearchParams) {
   const name = place.get("exercise") ?? "";
   if (!place.has(LIVE) || !Object.hasOwn(EXERCISES, name) || isTrainingMistake()) return;

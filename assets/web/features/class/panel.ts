@@ -311,7 +311,7 @@ function teacherKey(key: string) {
     rooms.lead({ do: "vote_again" });
     return true;
   }
-  return pending !== null && /^[1-9r]$/.test(key) && isOfView(pending); // would show the answer to the room
+  return pending !== null && /^[1-9r]$/.test(key) && isOfView(pending); // would show the answer to the class
 }
 
 function studentKey(key: string) {

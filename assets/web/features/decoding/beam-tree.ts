@@ -16,7 +16,7 @@ const [MIN_LINE, MAX_LINE] = [28, 72]; // px between two columns
 export const branchPath = (branches: Pick<Branch, "parent">[], n: number | null): number[] =>
   n === null ? [] : [...branchPath(branches, branches[n].parent), n];
 
-/** No lines cross: children stand in their parents' order, the chosen path first, beside them where there is room. */
+/** No lines cross: children stand in their parents' order, the chosen path first, beside them where they fit. */
 export function treeLayout(branches: Pick<Branch, "parent">[], best: number) {
   const columns = treeColumns(branches, best);
   return { columns, ...treeRows(branches, columns) };
@@ -77,8 +77,8 @@ function pictureLayout({ branches, best, left_out }: Search, width: number) {
   const wide = (token: string) => textWidth(token, size) + 18;
   const begin = wide("S");
   const widths = columns.map((column) => Math.max(MIN_COLUMN * scale, ...column.map((n) => wide(branches[n].token))));
-  const room = (width - begin - widths.reduce((sum, each) => sum + each, 4)) / columns.length;
-  const line = Math.max(MIN_LINE, Math.min(room, MAX_LINE)) * scale;
+  const free = (width - begin - widths.reduce((sum, each) => sum + each, 4)) / columns.length;
+  const line = Math.max(MIN_LINE, Math.min(free, MAX_LINE)) * scale;
   const left = (step: number) => widths.slice(0, step).reduce((sum, each) => sum + each + line, begin + line);
   const [top, down] = [28 * scale, ROW * scale];
   const y = (n: number) => top + (row[n] + 0.5) * down - 8 * scale; // a line of small type is below the node

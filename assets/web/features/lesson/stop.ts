@@ -243,7 +243,7 @@ export function headMaps(view: LessonView) {
   return h("div", { class: "heads", style: `--columns: ${columns}` }, figures);
 }
 
-/** Of a small map, px a cell, and the rows of them in front of a class. */
+/** What bounds a small map: px of a cell, and how many rows of maps share the screen in front of a class. */
 type Small = { maxCell: number; rows: number };
 
 const mapPicture = ({ run, signal }: LessonView, of: Of, query: number | null, small?: Small) =>

@@ -159,7 +159,7 @@ function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }:
     drawAnswer();
     training?.draw(); // whose curves have names by now
     const look = () => question.querySelector(".reveal")?.scrollIntoView({ block: "nearest" });
-    twoFrames().then(look); // by then the figure fits a room's screen
+    twoFrames().then(look); // by then the figure fits a projector's screen
   }
 
   live.replaceChildren(...(training?.content ?? []));

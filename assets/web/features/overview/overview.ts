@@ -18,7 +18,7 @@ type Overview = ReturnType<typeof build>;
 
 const FRAME = 140; // px of the screen that other things take, of what scrolls
 const BELOW = 30; // px under the figure while presenting
-const LEAST_ROOM = 420; // px
+const MIN_HEIGHT = 420; // px
 
 export function mount({ element, signal }: View) {
   const overview = build();
@@ -48,7 +48,7 @@ const build = () => ({
   isUnfolded: false,
   isSeen: false, // since its tab was opened
   width: 0, // px of the figure; 0 while its tab is closed
-  room: 0, // px of the screen for it
+  available: 0, // px of the screen's height for it
   isNewRun: changeDetector(),
   isNewPicture: changeDetector(),
   isNewStep: changeDetector(),
@@ -66,8 +66,9 @@ function draw(overview: Overview) {
     overview.say.replaceChildren(...describeStep());
     measure(overview);
   }
-  const { width, room, isUnfolded } = overview;
-  if (overview.isNewPicture(run, gold, width, room, isUnfolded, isPresenting() && state.layer)) drawPicture(overview);
+  const { width, available, isUnfolded } = overview;
+  if (overview.isNewPicture(run, gold, width, available, isUnfolded, isPresenting() && state.layer))
+    drawPicture(overview);
   const { picture } = overview;
   if (!picture) return;
   if (overview.isNewStep(picture, step)) {
@@ -80,11 +81,11 @@ function draw(overview: Overview) {
 }
 
 function drawPicture(overview: Overview) {
-  const { figure, legend, width, room, isUnfolded } = overview;
+  const { figure, legend, width, available, isUnfolded } = overview;
   const isWhole = isPresenting(); // the audience cannot scroll
   overview.picture = overviewPicture(
     state.run,
-    { width, room, isUnfolded, isWhole, open: state.layer },
+    { width, available, isUnfolded, isWhole, open: state.layer },
     {
       unfold: (stack, from, to) => unfold(overview, stack, from, to),
       follow: (token) => follow(overview, token),
@@ -96,7 +97,7 @@ function drawPicture(overview: Overview) {
   overview.drawnStep = -1;
 }
 
-/** Of a stack, the first of the hidden layers gets the focus; a class sees the one that is next to the open one. */
+/** Show a stack's hidden layers, with the focus on the first; a class sees the one that is next to the open one. */
 function unfold(overview: Overview, stack: Stack, from: number, to: number) {
   const layer = isPresenting() && from < state.layer ? to : from;
   overview.isUnfolded ||= !isPresenting();
@@ -139,7 +140,7 @@ function drawLens({ picture, lens, lensSays }: Overview) {
 function measure(overview: Overview) {
   const above = overview.figure.getBoundingClientRect().top + scrollY;
   const taken = isPresenting() ? above + BELOW : FRAME * typeScale();
-  overview.room = Math.max(LEAST_ROOM, innerHeight - taken);
+  overview.available = Math.max(MIN_HEIGHT, innerHeight - taken);
 }
 
 function drawStep(overview: Overview) {

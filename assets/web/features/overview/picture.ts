@@ -19,7 +19,7 @@ type Shown = { step: number; token: Token | null; row: HeadsWeight[]; top: Heads
 type HeadsWeight = ReturnType<typeof rowOfAllHeads>[number];
 
 const WORD_SIZE = 13;
-const OUT_SIZE = 20; // of the word that comes out, where it has room
+const OUT_SIZE = 20; // of the word that comes out, where it fits
 const MARK = 1.5; // px beyond a row that is marked
 
 const STACK_OF: Record<Side, Stack> = { source: "encoder", target: "decoder" };
@@ -27,8 +27,8 @@ const SIDES = ["source", "target"] as Side[];
 
 const tokensOf = (run: Run, side: Side) => (side === "source" ? run.source : run.decoder_input);
 
-/** `room`: px of height, kept to if `isWhole` */
-type Frame = Pick<Sizes, "width" | "room" | "isUnfolded"> & { isWhole: boolean; open: number };
+/** `available`: px of height, kept to if `isWhole` */
+type Frame = Pick<Sizes, "width" | "available" | "isUnfolded"> & { isWhole: boolean; open: number };
 /** `follow` is called for a token that is pointed at or has the focus, and with null after it. */
 type Reactions = {
   unfold: (stack: Stack, from: number, to: number) => void;
@@ -286,7 +286,7 @@ function cellLabel(token: string, at: number, { boxes, box: line }: Pick<Tokens,
   return { middle: Math.min(Math.max(above, line.x + half), line.x + line.width - half), half };
 }
 
-/** Words of slim cells: the followed token's, the step's, and the most attended ones, as far as there is room. */
+/** Words of slim cells: the followed token's, the step's, and the most attended ones, as far as they fit. */
 function nameCells(chips: Record<Side, SVGElement[]>, layout: Layout, run: Run, { step, token, row, top }: Shown) {
   const attended = row.filter(({ mean }) => mean > 1 / row.length).sort((a, b) => b.mean - a.mean);
   const wanted = { source: [...(top.weight > 0 ? [top.key] : []), ...attended.map(({ key }) => key)], target: [step] };
@@ -340,7 +340,7 @@ function candidateRows({ candidates: box, row, type }: Layout["output"], run: Ru
   const shown = run.steps.flatMap(({ candidates }) => candidates.slice(0, SHOWN_CANDIDATES));
   const longest = Math.max(...shown.map(({ token }) => textWidth(token, WORD_SIZE * type)));
   const left = Math.min(longest, box.width * 0.4) + 20 * type;
-  const room = box.width - left - 58 * type;
+  const full = box.width - left - 58 * type;
   const rows = Array.from({ length: SHOWN_CANDIDATES }, (_, i) => {
     const y = box.y + 4 * type + (i + 0.5) * row;
     const name = label({ x: box.x + 10 * type, y }, WORD_SIZE * type, "", "label");
@@ -358,7 +358,7 @@ function candidateRows({ candidates: box, row, type }: Layout["output"], run: Ru
         element.setAttribute("class", `candidate ${each.token === chosen ? "chosen" : ""}`);
         element.setAttribute("data-probability", String(each.probability));
         name.textContent = fitted(each.token, WORD_SIZE * type, left - 16 * type);
-        bar.setAttribute("width", String(Math.max(2, room * each.probability)));
+        bar.setAttribute("width", String(Math.max(2, full * each.probability)));
         share.textContent = formatPercent(each.probability);
       });
     },
@@ -369,17 +369,17 @@ function wordOut({ word, type }: Layout["output"], run: Run) {
   const text = (y: number, size: number, name?: string) =>
     label({ x: middleOf(word).x, y: word.y + y * type }, size * type, "", name);
   const [says, out, next] = [text(14, 12), text(38, OUT_SIZE, "label target middle"), text(62, 12)];
-  const room = word.width - 16 * type;
+  const free = word.width - 16 * type;
   return {
     element: svg("g", { class: "word-out" }, svg("rect", { ...word, rx: 8 * type }), says, out, next),
     draw(step: number) {
       const { token } = run.steps[step];
       const how = insteadOfChoice(step, run);
       says.textContent = t(how ? `overview.${how}_out` : "overview.out", { step: step + 1 });
-      const shrunk = (OUT_SIZE * room) / textWidth(token, OUT_SIZE * type);
+      const shrunk = (OUT_SIZE * free) / textWidth(token, OUT_SIZE * type);
       const size = type * Math.max(WORD_SIZE, Math.min(OUT_SIZE, shrunk));
       out.setAttribute("style", `font-size: ${size}px`);
-      out.textContent = fitted(token, size, room);
+      out.textContent = fitted(token, size, free);
       const hasNext = step + 1 < run.steps.length;
       next.textContent = hasNext
         ? t("overview.becomes", { next: step + 2 })

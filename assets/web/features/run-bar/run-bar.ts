@@ -23,7 +23,7 @@ import { stepControls } from "./steps.ts";
 type Parts = ReturnType<typeof build>;
 
 const PAGE = "Attention, bitte";
-const MOST_CHANGES = 8; // until one asks for the others
+const MAX_SHOWN = 8; // until one asks for the others
 
 export function mount({ element, signal }: View) {
   const parts = build(signal);
@@ -65,7 +65,7 @@ export function mount({ element, signal }: View) {
   begin(signal);
 }
 
-/** Of which model the run is, and where others can be made. */
+/** Says which model's run it is, and where others can be made. */
 function savedRun() {
   const { home } = opening;
   const saved = nodes("file.saved", { model: h("b", {}, opening.shown.run.checkpoint) });
@@ -231,11 +231,11 @@ function changeList(run: Run, baseline: Run, { original, compare }: Parts) {
 
 /** A run that was drawn has one at every step. */
 function changeItems(changes: Change[]) {
-  if (changes.length <= MOST_CHANGES) return changes.map(changeItem);
+  if (changes.length <= MAX_SHOWN) return changes.map(changeItem);
   const more = h("li");
-  const unfold = () => more.replaceWith(...changes.slice(MOST_CHANGES).map(changeItem));
-  more.append(link(t("changed.more", { rest: changes.length - MOST_CHANGES }), unfold));
-  return [...changes.slice(0, MOST_CHANGES).map(changeItem), more];
+  const unfold = () => more.replaceWith(...changes.slice(MAX_SHOWN).map(changeItem));
+  more.append(link(t("changed.more", { rest: changes.length - MAX_SHOWN }), unfold));
+  return [...changes.slice(0, MAX_SHOWN).map(changeItem), more];
 }
 
 function changeItem(change: Change) {

@@ -10,7 +10,10 @@ import { askAboutRun } from "../../state/server-cache.ts";
 import { state } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { h, replaceKeepingFocus, scrollBox, segmented, setChildren, word } from "../../ui/dom.ts";
+import { fixed } from "../../ui/numbers.ts";
 import { changeDetector, hint, isOpen, link, onSight } from "../../ui/parts.ts";
+
+const MAX_MISSING = 0.05; // of what attributions should add up to
 
 type Asked = { step: number; answer: Why; token: string; other: string | null };
 
@@ -87,11 +90,14 @@ export function whyPanel(signal: AbortSignal) {
   };
 }
 
+/** Else attributions are no evidence: of a random network of a real one's size they may miss by any factor. */
+const isComplete = (complete: number) => Math.abs(complete - 1) <= MAX_MISSING;
+
 function explained({ complete }: Why, token: string, other: string | null) {
   const { layers, heads } = state.run.attention.cross;
   const names = { token: word(token, "target"), other: word(other ?? "", "target") };
-  const places = { layers, heads, complete: formatPercent(complete), ...names };
-  return [hint(nodes(other === null ? "why.about" : "why.about_lead", places)), hint(t("why.debate"))];
+  const places = { layers, heads, complete: `${fixed(100 * complete, 1)}%`, ...names };
+  return [isComplete(complete) ? null : hint(t("why.incomplete")), hint(nodes(other === null ? "why.about" : "why.about_lead", places)), hint(t("why.debate"))];
 }
 
 type Pointed = Record<"attribution" | "attention" | "removal", number | null>;
@@ -121,7 +127,8 @@ function describe(shares: Shares, words: string[], { step, answer, token, other 
     least: format(Math.min(...answer.without)),
   };
   const of = other === null ? "" : "_lead";
-  if (removal !== null) return [nodes(`why.odd.${whoDiffers(pointed)}`, places), nodes(`why.falls${of}`, places)];
+  const odd = isComplete(answer.complete) ? nodes(`why.odd.${whoDiffers(pointed)}`, places) : "";
+  if (removal !== null) return [odd, nodes(`why.falls${of}`, places)];
   const isForced = other === null && tokenRun(state.run)?.steps[step].candidates[0].token !== token;
   const stays = nodes(`why.stays${isForced ? "_forced" : of}`, places);
   return attribution !== null && attention !== null

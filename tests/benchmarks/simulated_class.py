@@ -37,7 +37,7 @@ class Heard:
         return float(np.percentile(getattr(self, what), 95)) * 1000
 
 
-class ClassRoom:
+class SimulatedClass:
     """One teacher and many students, who are all at one address."""
 
     def __init__(self, port: int, students: int, sentences: tuple[str, ...]) -> None:
