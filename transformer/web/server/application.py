@@ -24,6 +24,7 @@ from .guard import Guard
 MAX_CALL, MAX_TABLE = 256 * 2**10, 8 * 2**20  # bytes: a sentence and its changes; 2,000 pairs of the longest sentences
 CALLS, CALLS_PER_ADDRESS = 8, 4  # of actions, at a time
 MAX_UNREAD = 40  # answers of actions that their programs have not read yet; 8 are made at a time
+MAX_SESSIONS = 20  # of programs, which Gradio keeps; the page has no state there
 TABLES = ("/api/pairs", "/api/plan", "/api/train")
 OWN = ("/api/", "/dist/", "/health", "/models")
 
@@ -79,7 +80,7 @@ def application(page: gr.Blocks, head: str) -> FastAPI:
         ],
     )
     gradio_internals.without_quotes(page)
-    gradio_internals.forget_unread(page, MAX_UNREAD)
+    gradio_internals.forget(page, MAX_UNREAD, MAX_SESSIONS)
     return gr.mount_gradio_app(
         app,
         page,
