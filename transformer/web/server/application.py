@@ -1,14 +1,12 @@
 """The application: our own routes, and Gradio's Blocks at /."""
 
-import os
-
 import gradio as gr
 from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...files import shipped
@@ -63,7 +61,7 @@ class FairCalls:
             async with self._queue.turn(client_of(scope)):
                 await self.app(scope, receive, send)
         except QueueFullError:
-            raise HTTPException(503, "Too many calls wait. Try again in a moment.") from None
+            await PlainTextResponse("Too many calls wait. Try again in a moment.", 503)(scope, receive, send)
 
 
 def application(page: gr.Blocks, head: str) -> FastAPI:
@@ -73,8 +71,6 @@ def application(page: gr.Blocks, head: str) -> FastAPI:
         routes=[*page_routes.routes(QUESTIONS), *files.ROUTES],
         middleware=[
             Middleware(Guard, own=OWN, max_body=max_body),
-            Middleware(FairCalls),
-            Middleware(Preload),
             Middleware(GZipMiddleware, minimum_size=1024, compresslevel=3),
             Middleware(CORSMiddleware, allow_origins=()),  # of its own, so that Gradio lets no other site read answers
         ],
@@ -85,8 +81,10 @@ def application(page: gr.Blocks, head: str) -> FastAPI:
         app,
         page,
         path="/",
-        app_kwargs={"exception_handlers": gradio_internals.error_handlers()},
-        root_path=os.environ.get("GRADIO_ROOT_PATH"),
+        app_kwargs={
+            "middleware": [Middleware(FairCalls), Middleware(Preload)],
+            "exception_handlers": gradio_internals.error_handlers(),
+        },
         head=head,
         css_paths=[files.BUNDLE["app.css"]],
         theme=gr.themes.Base(
