@@ -5,7 +5,6 @@ import os
 import sys
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "100000")  # else pandas analyses the queue at every event
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the products are tiny: more threads would only wait for each other
 if os.environ.get("GRADIO_SERVER_PORT", "7860") not in map(str, range(1, 2**16)):  # Gradio reads it on import
     sys.exit(f"GRADIO_SERVER_PORT={os.environ['GRADIO_SERVER_PORT']!r} is not a port: use a number from 1 to 65535")

@@ -14,7 +14,7 @@ from tests.benchmarks.bench import README as BENCHMARKS
 from tests.benchmarks.bench import put, read, written
 from transformer.live.limits import Limits
 from transformer.settings import variables
-from transformer.web.api.__main__ import table
+from transformer.web.api.__main__ import actions, questions
 from transformer.web.page import opened
 from transformer.web.settings import Settings
 
@@ -94,8 +94,10 @@ def test_the_table_of_settings_is_that_of_the_code() -> None:
             assert re.search(rf"^\| `{each.name}` \|{re.escape(default)}\| \S", document, re.M), each.name
 
 
-def test_the_table_of_questions_is_that_of_the_code() -> None:
-    assert table() in (ROOT / "transformer/web/README.md").read_text(), "python -m transformer.web.api prints it"
+def test_the_tables_of_actions_and_questions_are_those_of_the_code() -> None:
+    document = (ROOT / "transformer/web/README.md").read_text()
+    for table in (actions(), questions()):
+        assert table in document, "python -m transformer.web.api prints it"
 
 
 def test_every_parameter_of_a_link_and_its_choices_are_described() -> None:

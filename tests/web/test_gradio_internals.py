@@ -1,6 +1,10 @@
 """Each reliance on what Gradio does not document: a test fails where it is not needed any more."""
 
 import asyncio
+import inspect
+import subprocess
+import sys
+from contextvars import copy_context
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,11 +12,23 @@ import gradio as gr
 import pytest
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
+from gradio.component_meta import ComponentMeta
 from gradio.data_classes import PredictBody
 from gradio.route_utils import FnIndexInferError, get_fn
 from gradio.server_messages import EstimationMessage, ProcessCompletedMessage
+from spaces.utils import gradio_request_var
+from starlette.testclient import TestClient
 
 from transformer.web import gradio_internals
+
+
+@pytest.mark.slow
+def test_gradio_writes_no_stubs_when_it_is_imported() -> None:
+    """Without this it does: each class of a component would be looked at."""
+    assert "create_or_modify_pyi(" in inspect.getsource(ComponentMeta)
+    code = "import transformer.web; import gradio.component_meta as meta; print(meta.create_or_modify_pyi.__name__)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.strip() == "<lambda>"
 
 
 def page() -> Any:
@@ -23,6 +39,34 @@ def page() -> Any:
 
         gr.api(two, api_name="two")  # type: ignore[attr-defined]
     return page
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_the_queue_would_be_analysed_at_every_event(ours: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not ours:
+        monkeypatch.delenv("GRADIO_ANALYTICS_CACHE_FREQUENCY")
+    queue = page()._queue
+    queue.events_recorded = 1
+    summary = queue.compute_analytics_summary([{"function": "two", "status": "success", "process_time": 1}])
+    assert bool(summary["functions"]) != ours
+
+
+def test_a_mounted_page_takes_no_number_of_sessions() -> None:
+    assert "state_session_capacity" in inspect.signature(gr.Blocks.launch).parameters
+    assert "state_session_capacity" not in inspect.signature(gr.mount_gradio_app).parameters
+    blocks = page()
+    gradio_internals.forget(blocks, 40, sessions=3)
+    mounted: Any = gr.mount_gradio_app(FastAPI(), blocks, path="/").routes[-1]
+    assert mounted.app.state_holder.capacity == 3
+
+
+def test_a_gpu_is_of_the_quota_of_the_request_that_gradio_answers() -> None:
+    """In server/test_zero_gpu.py it reaches the hub, which hears of a start twice once `report_start` is not needed."""
+    request = gradio_request_var()
+    assert request.get(None) is None
+    context = copy_context()
+    context.run(gradio_internals.ask_as, "token")
+    assert context[request].headers["x-ip-token"] == "token"
 
 
 def test_a_call_with_too_few_values_is_not_quoted() -> None:
@@ -52,7 +96,7 @@ def test_answers_that_nobody_reads_are_forgotten(most: int | None) -> None:
     unread: Any = asyncio.Queue()
     blocks._queue.pending_messages_per_session["me"] = unread
     if most:
-        gradio_internals.forget_unread(blocks, most)
+        gradio_internals.forget(blocks, most, sessions=20)
     event = SimpleNamespace(alive=True, _id="x", session_hash="me")
     for _ in range(4):
         blocks._queue.send_message(event, EstimationMessage(queue_size=1))
@@ -72,3 +116,11 @@ def test_what_names_no_action_escapes_from_gradio() -> None:
             escaped.append(type(error))
     assert escaped == [FnIndexInferError, KeyError]
     assert gradio_internals.error_handlers().keys() == {*escaped, RequestValidationError}
+
+
+@pytest.mark.parametrize("ours", [True, False])
+def test_a_body_that_is_no_call_would_be_quoted(ours: bool) -> None:
+    handlers = gradio_internals.error_handlers() if ours else {}
+    app = gr.mount_gradio_app(FastAPI(), page(), path="/", app_kwargs={"exception_handlers": handlers})
+    answer = TestClient(app).post("/gradio_api/run/two", json={"data": "geheim"})
+    assert (answer.status_code, "geheim" in answer.text) == (422, not ours)

@@ -3,6 +3,7 @@
 It is imported before Gradio, by `transformer.web`.
 """
 
+import os
 import sys
 import weakref
 from collections import deque
@@ -11,6 +12,9 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 from typing import Any
+
+# At each event of the queue pandas would analyse those before, for a page of figures that nobody can open.
+os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", "100000")
 
 # At each import Gradio writes type stubs (.pyi) beside its own components, for editors. That takes most of the time of
 # `import gradio`, so it starts a second sooner without.
@@ -46,6 +50,22 @@ def without_quotes(page: Any) -> None:
     page.validate_inputs = validate
 
 
+def report_start() -> None:
+    """On ZeroGPU `launch` would tell the hub that there is a function for a GPU; without one a Space is ended."""
+    from spaces.zero import startup
+
+    startup()
+
+
+def ask_as(token: str) -> None:
+    """`spaces` takes a GPU from the quota of whose request Gradio is answering; the process of a training has none."""
+    from gradio import Request
+    from gradio.context import LocalContext
+    from starlette.datastructures import Headers
+
+    LocalContext.request.set(Request(headers=Headers({"x-ip-token": token})))
+
+
 def call_itself(page: Any, address: str) -> None:
     """MCP's tools call the actions over HTTP, at the server that their first request names, whichever that is: here,
     at this one."""
@@ -53,11 +73,13 @@ def call_itself(page: Any, address: str) -> None:
         page.mcp_server_obj._local_url = address
 
 
-def forget_unread(page: Any, most: int) -> None:
+def forget(page: Any, most: int, sessions: int) -> None:
     """Gradio keeps every answer until its program reads it, and with it each change of its place in the queue, however
-    many there are: here, the latest `most` answers, and of a program that reads nothing as many messages."""
+    many there are: here, the latest `most` answers, and of a program that reads nothing as many messages. And it keeps
+    10,000 sessions, where `launch` says no other number; a mounted page has no `launch`."""
     from gradio.server_messages import ProcessCompletedMessage
 
+    page.state_session_capacity = sessions
     queue, send, answers = page._queue, page._queue.send_message, deque[Any]()
 
     def send_message(event: Any, message: Any) -> None:

@@ -11,7 +11,6 @@ from .api.turns import QUEUE_SIZE
 from .server.files import bundle_address
 from .server.programs import as_action
 
-MAX_SESSIONS = 20  # of programs, whose last answers Gradio keeps
 MAX_ACTIONS = 8  # of programs that Gradio lets wait for a turn of ours
 
 # The template is empty and stays so: Gradio would run what a visitor typed if it ever stood in a template.
@@ -45,7 +44,6 @@ def build() -> gr.Blocks:
         )
         for action in ACTIONS:
             gr.api(as_action(action), api_name=action.__name__, concurrency_id="actions")  # type: ignore[attr-defined]
-    page.state_session_capacity = MAX_SESSIONS
     return page.queue(max_size=QUEUE_SIZE, default_concurrency_limit=MAX_ACTIONS, api_open=True)
 
 

@@ -34,9 +34,7 @@ def serve() -> None:
     except ValueError as error:  # a device or a log format that does not exist, a corrupt checkpoint
         sys.exit(str(error))
     if on_zero_gpu():
-        from spaces.zero import startup  # which `launch` would call: it tells the hub of the function for a GPU
-
-        startup()
+        gradio_internals.report_start()
     gc.freeze()  # these objects are permanent: scanning them would take a quarter of a second per collection
     name, port = bound.getsockname()[:2]
     address = f"http://{f'[{name}]' if ':' in name else name}:{port}"

@@ -13,8 +13,10 @@ from transformer.web import page
 from transformer.web.access_log import LOG
 from transformer.web.api import turns
 from transformer.web.client import Client
+from transformer.web.fair_queue import FairQueue, QueueFullError
 from transformer.web.server import programs
 from transformer.web.server.application import CALLS_PER_ADDRESS, FairCalls, application
+from transformer.web.server.files import bundle_address
 from transformer.web.server.guard import FAULT
 
 from ..loop import async_test, until
@@ -71,6 +73,20 @@ def test_a_sessions_own_model_is_the_pages(client: TestClient) -> None:
     refused = run(client, "translate", BEER, f"own-{SECRET}").json()["error"]
     assert "toy" in refused
     assert SECRET not in refused
+
+
+def test_the_page_names_its_bundle_beside_itself(client: TestClient) -> None:
+    assert client.get("/").headers["link"] == f'<{bundle_address("app.js")}>; rel="modulepreload"'
+    assert "link" not in client.get("/config").headers
+
+
+def test_a_call_too_many_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise QueueFullError
+
+    monkeypatch.setattr(FairQueue, "join", full)
+    refused = run(client, "translate", BEER, "toy")
+    assert (refused.status_code, refused.text) == (503, "Too many calls wait. Try again in a moment.")
 
 
 @async_test

@@ -1,1 +1,1 @@
-"""Request queue, request limits, routes, MCP, and all that touches Gradio's internals."""
+"""The application: its guard, the page's routes, files, actions for programs, and trainings on a Space's GPU."""

@@ -1,14 +1,12 @@
 """The application: our own routes, and Gradio's Blocks at /."""
 
-import os
-
 import gradio as gr
 from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...files import shipped
@@ -24,6 +22,7 @@ from .guard import Guard
 MAX_CALL, MAX_TABLE = 256 * 2**10, 8 * 2**20  # bytes: a sentence and its changes; 2,000 pairs of the longest sentences
 CALLS, CALLS_PER_ADDRESS = 8, 4  # of actions, at a time
 MAX_UNREAD = 40  # answers of actions that their programs have not read yet; 8 are made at a time
+MAX_SESSIONS = 20  # of programs, which Gradio keeps; the page has no state there
 TABLES = ("/api/pairs", "/api/plan", "/api/train")
 OWN = ("/api/", "/dist/", "/health", "/models")
 
@@ -62,7 +61,7 @@ class FairCalls:
             async with self._queue.turn(client_of(scope)):
                 await self.app(scope, receive, send)
         except QueueFullError:
-            raise HTTPException(503, "Too many calls wait. Try again in a moment.") from None
+            await PlainTextResponse("Too many calls wait. Try again in a moment.", 503)(scope, receive, send)
 
 
 def application(page: gr.Blocks, head: str) -> FastAPI:
@@ -72,20 +71,20 @@ def application(page: gr.Blocks, head: str) -> FastAPI:
         routes=[*page_routes.routes(QUESTIONS), *files.ROUTES],
         middleware=[
             Middleware(Guard, own=OWN, max_body=max_body),
-            Middleware(FairCalls),
-            Middleware(Preload),
             Middleware(GZipMiddleware, minimum_size=1024, compresslevel=3),
             Middleware(CORSMiddleware, allow_origins=()),  # of its own, so that Gradio lets no other site read answers
         ],
     )
     gradio_internals.without_quotes(page)
-    gradio_internals.forget_unread(page, MAX_UNREAD)
+    gradio_internals.forget(page, MAX_UNREAD, MAX_SESSIONS)
     return gr.mount_gradio_app(
         app,
         page,
         path="/",
-        app_kwargs={"exception_handlers": gradio_internals.error_handlers()},
-        root_path=os.environ.get("GRADIO_ROOT_PATH"),
+        app_kwargs={
+            "middleware": [Middleware(FairCalls), Middleware(Preload)],
+            "exception_handlers": gradio_internals.error_handlers(),
+        },
         head=head,
         css_paths=[files.BUNDLE["app.css"]],
         theme=gr.themes.Base(

@@ -15,14 +15,12 @@ from pathlib import Path
 
 import spaces
 import torch
-from gradio import Request
-from gradio.context import LocalContext
-from starlette.datastructures import Headers
 
 from ...live import worker
 from ...live.events import LiveEvent, TrainedFile
 from ...live.job import Job
 from ...live.stream import live
+from .. import gradio_internals
 
 SECONDS = 60  # of the visitor's daily quota of GPU time, which the hub reserves; the job ends earlier
 TRAINING_SECONDS = 40  # the rest is for starting, measuring and writing
@@ -39,7 +37,7 @@ def train_on_gpu(job: Job, file: Path) -> Iterator[LiveEvent | TrainedFile]:
 
 
 def train(job: Job, file: Path, _: object) -> Iterator[LiveEvent | TrainedFile]:
-    LocalContext.request.set(Request(headers=Headers({"x-ip-token": job.hub_token})))
+    gradio_internals.ask_as(job.hub_token)
     sys.stdin = None  # it is being read: a forked process could not close it
     sys.stdout = sys.stderr  # standard output is for events, and `spaces` prints
     try:
