@@ -97,7 +97,11 @@ function explained({ complete }: Why, token: string, other: string | null) {
   const { layers, heads } = state.run.attention.cross;
   const names = { token: word(token, "target"), other: word(other ?? "", "target") };
   const places = { layers, heads, complete: `${fixed(100 * complete, 1)}%`, ...names };
-  return [isComplete(complete) ? null : hint(t("why.incomplete")), hint(nodes(other === null ? "why.about" : "why.about_lead", places)), hint(t("why.debate"))];
+  return [
+    isComplete(complete) ? null : hint(t("why.incomplete")),
+    hint(nodes(other === null ? "why.about" : "why.about_lead", places)),
+    hint(t("why.debate")),
+  ];
 }
 
 type Pointed = Record<"attribution" | "attention" | "removal", number | null>;
