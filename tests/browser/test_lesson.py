@@ -202,4 +202,4 @@ def test_back_to_the_lesson_is_back_to_its_sentence(visit: Visit) -> None:
     page.locator("#return").click()
     expect(page.locator(".tokens .chip.source")).to_have_text(translate("classroom").typed)
     assert stop(page, 12).reveal
-    assert "changes=" not in page.url
+    page.wait_for_url(lambda address: "changes=" not in address)

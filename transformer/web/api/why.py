@@ -3,7 +3,6 @@
 from contextlib import suppress
 
 import numpy as np
-from anyio.from_thread import check_cancelled
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...analysis.contribution import integrated_gradients, logit_lens
@@ -64,7 +63,9 @@ SCORED = {  # as the card names them
 
 def _end_if_left() -> None:
     """End the work of a visitor who has left."""
-    with suppress(RuntimeError):  # a program's
+    with suppress(ImportError, RuntimeError):  # the library alone has no server; a program is not in its threads
+        from anyio.from_thread import check_cancelled
+
         check_cancelled()
 
 
