@@ -186,3 +186,21 @@ def test_a_stopped_training_leaves_a_model_which_is_removed(visit: Visit) -> Non
     page.locator("#own-models").get_by_role("button", name=t("models.forget")).click()
     expect(page.locator("#own-models li")).to_have_count(0)
     expect(page.locator("#checkpoint option:checked")).to_contain_text("toy")
+
+
+def test_what_is_pasted_replaces_what_it_covers(visit: Visit) -> None:
+    page = visit.open("?tab=train")
+    choose_file(page, as_csv([("source", "target"), *SPANISH]))
+    cells = page.locator("#train .pairs tbody tr:nth-child(-n + 2) input")
+    expect(cells.first).to_have_value(SPANISH[0][0])
+    paste = """(cell, text) => {
+        const clipboardData = new DataTransfer();
+        clipboardData.setData("text", text);
+        cell.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+    }"""
+    cells.first.evaluate(paste, "uno\ndos")  # a column, which leaves the other one
+    for cell, text in zip(cells.all(), ("uno", SPANISH[0][1], "dos", SPANISH[1][1]), strict=True):
+        expect(cell).to_have_value(text)
+    cells.first.evaluate(paste, "uno\tone\tein\ndos\ttwo")  # a third column is seen
+    for cell, text in zip(cells.all(), ("uno", "one ein", "dos", "two"), strict=True):
+        expect(cell).to_have_value(text)

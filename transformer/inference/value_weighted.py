@@ -44,8 +44,8 @@ _LENGTHS: WeakKeyDictionary[DecodingEngine, tuple[list[Tensor], dict[Kind, Lengt
 
 def head_factors(w_o: Tensor, n_heads: int) -> Tensor:
     """The factor R of each head's part of W_O, d × d instead of d × D: (..., H, d, d) of (..., D, H d)."""
-    parts = w_o.float().unflatten(-1, (n_heads, -1)).transpose(-3, -2)  # no half precision has a factorisation
-    return qr(parts, mode="r").R.mT.to(w_o.dtype)
+    precise = w_o.to(torch.promote_types(w_o.dtype, torch.float32))  # half precisions have no factorisation
+    return qr(precise.unflatten(-1, (n_heads, -1)).transpose(-3, -2), mode="r").R.mT.to(w_o.dtype)
 
 
 def value_lengths(v: Tensor, factors: Tensor) -> Tensor:

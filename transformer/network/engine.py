@@ -94,7 +94,7 @@ class DecodingEngine:
         return self._addresses is not None and self._addresses == _addresses(model)
 
     def start(self, src: Tensor, max_steps: int, keeps_streams: bool = False) -> "EngineDecoding":
-        """Encode source ids (B, S), and allocate so many steps, whose streams are kept or not.
+        """Encode source ids (B, S), and allocate the cache of `max_steps`, whose streams are kept or not.
 
         Raises:
             ValueError: the source is longer than max_len.

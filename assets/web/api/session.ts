@@ -47,8 +47,10 @@ const ids: Record<string, string> = {}; // of this page, where there is no stora
 
 /** A random id of this tab. A class in a local network has no https, and so no crypto.randomUUID. */
 export function tabId(key: string): string {
-  ids[key] ??= String(readSession(key) ?? crypto.getRandomValues(new BigUint64Array(2)).join(""));
-  writeSession(key, ids[key]);
+  if (!ids[key]) {
+    ids[key] = String(readSession(key) ?? crypto.getRandomValues(new BigUint64Array(2)).join(""));
+    writeSession(key, ids[key]);
+  }
   return ids[key];
 }
 

@@ -132,7 +132,7 @@ function zoomRange({ isLong, across, count, cell }: MapLayout) {
 
 const reach = (token: string, size: number) => textWidth(token, size) * COSINE + size;
 
-/** The widest cells whose columns, with their turned words, fit so many px. */
+/** The widest cells whose columns, with their turned words, fit this many px. */
 const turnedFit = (columns: string[], size: number, free: number) =>
   Math.min(free / columns.length, ...columns.map((token, i) => (free - reach(token, size)) / (i + 0.5)));
 

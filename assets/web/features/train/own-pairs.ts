@@ -215,7 +215,7 @@ function reactToTable(body: HTMLTableSectionElement, edited: () => void, draw: (
     lines.forEach((line, i) => {
       const texts = line.split("\t");
       const last = SIDES.length - cell.column - 1;
-      texts.splice(last, texts.length, texts.slice(last).join(" ").trim()); // what a third column has is seen
+      if (texts.length > last) texts.splice(last, texts.length, texts.slice(last).join(" ").trim()); // a third column is seen
       own.rows[cell.row + i] ??= emptyRow();
       own.rows[cell.row + i].splice(cell.column, texts.length, ...texts);
     });

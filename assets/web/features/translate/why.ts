@@ -131,11 +131,12 @@ function describe(shares: Shares, words: string[], { step, answer, token, other 
     least: format(Math.min(...answer.without)),
   };
   const of = other === null ? "" : "_lead";
-  const odd = isComplete(answer.complete) ? nodes(`why.odd.${whoDiffers(pointed)}`, places) : "";
-  if (removal !== null) return [odd, nodes(`why.falls${of}`, places)];
+  const isEvidence = isComplete(answer.complete);
+  if (removal !== null)
+    return [isEvidence ? nodes(`why.odd.${whoDiffers(pointed)}`, places) : "", nodes(`why.falls${of}`, places)];
   const isForced = other === null && tokenRun(state.run)?.steps[step].candidates[0].token !== token;
   const stays = nodes(`why.stays${isForced ? "_forced" : of}`, places);
-  return attribution !== null && attention !== null
+  return isEvidence && attribution !== null && attention !== null
     ? [stays, nodes(attribution === attention ? "why.still_same" : "why.still", places)]
     : [stays];
 }
