@@ -12,6 +12,7 @@ from . import maps
 from .arithmetic import expect_right
 from .catalogue import matching, t
 from .conftest import PROJECTOR, Visit, move, translate, until
+from .test_accessible import broken_rules
 
 TOY, CLASSROOM = "toy", "classroom"
 SCORES = "document.querySelectorAll('#whatif .panel .score')"  # clicked in one task, quicker than any answer
@@ -60,6 +61,14 @@ def test_it_opens_on_the_map_that_changed_most_and_folds_what_did_not(visit: Vis
     page.locator("#whatif .say .link").click()
     expect(visit.box).to_have_value(shipped(CLASSROOM)["mask"].sentence)
     expect(page.locator("#whatif .say")).to_have_text(matching("whatif.say_other"))
+
+
+def test_headings_are_in_order_before_the_starters_are_known(visit: Visit) -> None:
+    visit.page.route("**/api/starters", lambda route: route.abort())
+    page = visit.open("?tab=break&part=whatif&checkpoint=classroom")
+    expect(page.locator("#whatif .panel")).to_be_visible()
+    expect(page.locator(".starters")).to_have_count(0)
+    assert broken_rules(page) == []
 
 
 def test_every_starter_changes_words_in_view_of_what_was_pressed(shared: Visit) -> None:

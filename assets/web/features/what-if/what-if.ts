@@ -97,7 +97,7 @@ function build({ element, signal }: View, redraw: () => void) {
   const file = () => `${state.kind}-layer-${state.layer + 1}-head-${state.head + 1}-${shownMap()}`;
   const tips: Element = cellTips(place, () => parts.map, signal);
   const column = savable(h("div", { class: "map" }, scrollBox(place), tips), place, file);
-  const starters = h("div", { class: "tried" });
+  const starters = h("div");
   const say = h("p", { class: "say", "aria-live": "polite" });
   const steps = scrollBox();
   steps.classList.add("tall"); // a place for those of a long sentence
@@ -111,7 +111,7 @@ function build({ element, signal }: View, redraw: () => void) {
   const pickers = h("div", { class: "controls" }, kind.element, picker.element, zoom.element);
   const map = [choice.element, heading, column, ablated, most, pickers, hint(t("whatif.cells"))];
   const card = (...children: Child[]) => h("section", { class: "card" }, children);
-  const tried = h("div", {}, card(starters), card(controls.element));
+  const tried = h("div", {}, card(h("h2", {}, t("whatif.try")), starters), card(controls.element));
   const result = h("div", { class: "result" }, say, card(h("h2", {}, t("whatif.steps")), steps), card(map));
   element.replaceChildren(h("div", { class: "columns whatif" }, tried, result));
   const parts = {
@@ -330,7 +330,7 @@ async function drawStarters(parts: Parts) {
       " ",
       link(t("note.back_to", { name: left.sentence }), () => openRun(left, {})),
     );
-  replaceKeepingFocus(parts.starters, [h("h2", {}, t("whatif.try")), h("div", { class: "starters" }, chips), about]);
+  replaceKeepingFocus(parts.starters, [h("div", { class: "starters" }, chips), about]);
 }
 
 /** A button that makes its changes and no others, on its own sentence, and undoes them. */
