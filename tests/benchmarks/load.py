@@ -44,7 +44,7 @@ QUICK = 100  # translations a second: the target of a closed loop
 STEPS = 1500  # of a training: about as long as a visitor waits
 NO_THINK = (0.0, 0.0)
 FOLLOWED_MS, SHOWN_MS = {30: 700, 200: 1500}, 500  # by the number of students: the targets
-ROOM_MB, ROOM_REST = 20, 30  # and after how many seconds
+CLASS_MB, CLASS_REST = 20, 30  # and after how many seconds
 SETTLED = 0.2  # share of the time before memory is measured
 FLAT = 1.0  # MB a minute: the limit for a server that runs for a day
 POLL_AFTER = 2  # s without an answer before the page requests the length of the queue (client.ts)
@@ -296,8 +296,8 @@ def measured(pid: int, work: Callable[[], Awaitable[Record]], title: str) -> dic
     return found
 
 
-def in_room(port: int, pid: int, count: int, known: tuple[str, ...]) -> list[dict[str, Any]]:
-    """The verdicts on a class in a room while one visitor trains."""
+def in_class(port: int, pid: int, count: int, known: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The verdicts on a class while one visitor trains."""
 
     async def lesson() -> Heard:
         training = asyncio.create_task(trains(port, Record(), math.inf))
@@ -308,12 +308,12 @@ def in_room(port: int, pid: int, count: int, known: tuple[str, ...]) -> list[dic
 
     before = used(pid)[0]
     heard = asyncio.run(lesson())
-    time.sleep(ROOM_REST)
+    time.sleep(CLASS_REST)
     return [
-        verdict(f"errors of a room of {count}", len(heard.errors), 0),
+        verdict(f"errors of a class of {count}", len(heard.errors), 0),
         verdict("a teacher's step on a phone, 95 of 100 within", heard.p95("followed"), FOLLOWED_MS[count], "ms"),
         verdict("a vote on the projector, 95 of 100 within", heard.p95("shown"), SHOWN_MS, "ms"),
-        verdict("memory after the room", used(pid)[0] - before, ROOM_MB, "MB", "+"),
+        verdict("memory after the class", used(pid)[0] - before, CLASS_MB, "MB", "+"),
     ]
 
 
@@ -402,8 +402,8 @@ def main() -> None:
         }
         pid = server.process.pid
         found = {part: measured(pid, *how) for part, how in parts.items()}
-        rooms = [in_room(port, pid, count, known) for count in FOLLOWED_MS]
-    held = [*verdicts(found), *itertools.chain(*rooms)]
+        classes = [in_class(port, pid, count, known) for count in FOLLOWED_MS]
+    held = [*verdicts(found), *itertools.chain(*classes)]
     print("\n| what | measured | target | held |\n| --- | --- | --- | --- |")
     for each in held:
         print(f"| {each['what']} | {each['value']} | {each['target']} | {'yes' if each['held'] else 'NO'} |")
