@@ -5,8 +5,8 @@ import re
 from playwright.sync_api import expect
 
 from transformer.data import CORPORA
+from transformer.data.alignment import count_links
 from transformer.data.classroom.corpus import find
-from transformer.training.evaluation import sentence_alignment
 
 from .catalogue import EN, matching, t
 from .conftest import BIER, FLAGSHIP, Visit, translate
@@ -110,7 +110,7 @@ def test_the_scores_and_the_table_of_heads(shared: Visit) -> None:
     pair = find(" ".join(run.source))
     assert pair is not None
     score = page.locator(".scores").first.locator("button.score").nth(2)
-    alignment = 1 - sentence_alignment(run, pair.gold).heads[0][2]
+    alignment = 1 - count_links(run.attention.cross[0].weights[2], pair.gold).error_rate
     assert abs(float(score.get_attribute("data-score") or "nan") - alignment) < 1e-6
     shared.press(t("kind.encoder"))
     score.click()  # opens its head

@@ -15,9 +15,9 @@ import torch
 from pydantic_core import to_jsonable_python
 
 from transformer.data import CORPORA
+from transformer.data.alignment import count_links
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import Interventions
-from transformer.training.evaluation import sentence_alignment
 from transformer.web.api.question import message
 from transformer.web.api.runs import reference, run
 from transformer.web.api.table import QUESTIONS
@@ -170,7 +170,8 @@ def of_heads(name: str) -> dict[str, Any]:
     pair = reference(name, made)
     assert pair
     assert pair.target == made.text
-    return {"request": asked, "rows": made.attention.heads(), "rates": sentence_alignment(made, pair.gold).heads}
+    rates = [[count_links(head, pair.gold).error_rate for head in layer.weights] for layer in made.attention.cross]
+    return {"request": asked, "rows": made.attention.heads(), "rates": rates}
 
 
 def answer(name: str, request: dict[str, Any]) -> Any:

@@ -17,10 +17,10 @@ import torch
 
 from ..analysis.faithfulness import measures_table, rank_correlations, score_measures, word_measures
 from ..data import CORPORA, Pair, encode_pairs, padded
-from ..data.alignment import AlignedPair, AlignmentCounts, GoldAlignment, count_links
+from ..data.alignment import AlignedPair, AlignmentCounts, count_links
 from ..data.vocabulary import END, START, SentenceError
 from ..inference.decoding import evaluating, greedy_batch
-from ..inference.translator import Translation, Translator
+from ..inference.translator import Translator
 from ..storage.checkpoint import FOLDER, Checkpoint, CheckpointError, load_checkpoint
 
 BATCH = 250
@@ -122,16 +122,6 @@ def alignment_scores(checkpoint: Checkpoint, pairs: Sequence[AlignedPair]) -> Al
         heads=[[counts.error_rate for counts in layer] for layer in heads],
         layers=[counts.error_rate for counts in layers],
         all_heads=everything.error_rate,
-    )
-
-
-def sentence_alignment(run: Translation, gold: GoldAlignment) -> AlignmentScores:
-    """The alignment error rates of one run whose output is the translation that `gold` belongs to."""
-    maps = [m.weights for m in run.attention.cross]  # (H, T, S) each
-    return AlignmentScores(
-        heads=[[count_links(head, gold).error_rate for head in layer] for layer in maps],
-        layers=[count_links(layer.mean(axis=0), gold).error_rate for layer in maps],
-        all_heads=count_links(np.mean([layer.mean(axis=0) for layer in maps], axis=0), gold).error_rate,
     )
 
 
