@@ -164,7 +164,7 @@ def test_a_visitors_text_is_text_and_words_are_of_pieces(browser: Browser, maria
 def test_the_iframe_of_a_course_page_opens_at_its_place(browser: Browser, file: str) -> None:
     folder = Path(file.removeprefix("file://")).parent
     (recipe,) = re.findall("<iframe .*?</iframe>", (ROOT / "transformer" / "README.md").read_text("utf-8"), re.DOTALL)
-    (folder / "course.html").write_text(f"<!doctype html><h1>Week 3</h1>{recipe}")
+    (folder / "course.html").write_text(f"<!doctype html><link rel=icon href=data:,><h1>Week 3</h1>{recipe}")
     with hosted(folder) as url, alone(browser, 1440, "light") as (context, _):
         page = context.new_page()
         page.goto(f"{url}course.html")
