@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Download, Locator, Page, expect
 
+from transformer.analysis.contribution import integrated_gradients, logit_lens
 from transformer.inference.attention_maps import KINDS, Kind
 from transformer.web.api.downloads import provenance
 
 from ..web.api.endpoints import ask
 from .arithmetic import expect_right
 from .catalogue import percent, t
-from .conftest import Visit, forgotten, in_menu, translate, visiting
+from .conftest import Visit, forgotten, in_menu, translate, translator, visiting
 from .test_accessible import LOOK
 
 PAPER: Any = {"width": 680, "height": 1123}  # px: what is left of A4 between margins of 15 mm
@@ -86,16 +88,16 @@ def test_the_handout_needs_nothing_but_paper(handout: Path, sheet: Page) -> None
     sheet.emulate_media(media="print")
     assert sheet.evaluate("document.documentElement.scrollWidth") <= PAPER["width"]
     only = sheet.add_style_tag(content="body > :not(.page) { display: none !important }")
-    assert len(re.findall(rb"/Type /Page\b", sheet.pdf(prefer_css_page_size=True))) == 3  # a worksheet and its answers
+    assert len(re.findall(rb"/Type /Page\b", sheet.pdf(prefer_css_page_size=True))) == 4  # a worksheet and its answers
     only.evaluate("style => style.remove()")
 
 
 def test_the_handout_holds_the_run_and_says_where_its_numbers_come_from(handout: Path, sheet: Page) -> None:
     """That each of its numbers follows from others is tested where the page draws it, in test_inside.py."""
     run = translate(MODEL, sentence=SENTENCE)
-    questions, more, answers = sheet.locator(".page").all()
-    asked = [t("worksheet.question", LANGUAGE, n=n) for n in range(1, 9)]
-    assert [*questions.locator("h3").all_inner_texts(), *more.locator("h3").all_inner_texts()] == asked
+    questions, answers = sheet.locator(".page:not(.answers)"), sheet.locator(".answers")
+    asked = [t("worksheet.question", LANGUAGE, n=n) for n in range(1, 11)]
+    assert questions.locator("h3").all_inner_texts() == asked
     expect(answers.locator("li")).to_have_count(len(asked))
     assert sheet.locator("h1 .word").all_text_contents() == [SENTENCE, run.text]
     rows = sheet.locator(".steps tbody tr")
@@ -119,6 +121,26 @@ def test_the_handout_holds_the_run_and_says_where_its_numbers_come_from(handout:
     assert sum(map(expect_right, sheet.locator(".arithmetic").all_inner_texts())) >= 4
     for strip in sheet.locator(".stage svg").all():
         expect(strip.locator("rect")).not_to_have_count(0)  # every picture had been drawn when it was taken
+
+
+def test_the_handout_asks_and_says_when_the_model_knows_and_why(sheet: Page) -> None:
+    """The output in view is the first."""
+    run, model = translate(MODEL, sentence=SENTENCE), translator(MODEL)
+    lens = logit_lens(model, run)
+    turns = [next(n for n in range(len(said)) if {*said[n:]} == {said[-1]}) for said in zip(*lens.tokens, strict=True)]
+    found = "".join(f"{token} {turn + 1}" for token, turn in zip(run.output, turns, strict=True))
+    knows, explains = sheet.locator(".answers li").nth(7), sheet.locator(".answers li").nth(8)
+    assert re.sub(r"[、和]", "", knows.inner_text()).startswith(t("worksheet.knows.answer", LANGUAGE, found=found)[:-1])
+    for rows in (sheet.locator(f"{place} .lens tbody tr") for place in (".page", "body >")):
+        expect(rows.locator("td:not(.turn) ~ .turn, .turn:nth-child(2)")).to_have_count(len(run.output))
+        expect(rows.nth(2).locator("td .word")).to_have_text([said[2] for said in lens.tokens])
+    of_source = integrated_gradients(model, run, 0).source
+    attribution = of_source / np.abs(of_source).sum()
+    expect(explains).to_contain_text(f"{t('why.attribution', LANGUAGE)}: {run.source[int(attribution.argmax())]}")
+    for table in sheet.locator(".why-table").all():
+        shown = table.locator("[data-measure=attribution] td").all_inner_texts()
+        assert [float(each.replace("−", "-")) for each in shown] == pytest.approx(100 * attribution, abs=0.6)
+    expect(sheet.locator("body > h3").first).to_have_text(t("why.of", LANGUAGE, token=run.output[0]))
 
 
 def test_a_file_that_cannot_be_made_is_said_so(shared: Visit) -> None:

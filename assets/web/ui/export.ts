@@ -174,7 +174,7 @@ export function painted(original: SVGElement) {
 }
 
 /** A mixed colour as every program reads it; `none` and `url(…)` stay. */
-function rgb(colour: string) {
+export function rgb(colour: string) {
   if (!colour.startsWith("oklab") && !colour.startsWith("color(")) return colour;
   const pixel = new OffscreenCanvas(1, 1).getContext("2d") as OffscreenCanvasRenderingContext2D;
   pixel.fillStyle = colour;

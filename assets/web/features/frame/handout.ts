@@ -5,20 +5,23 @@ import { assetAddress } from "../../api/schema.ts";
 import type { Child, Kind, Run } from "../../api/types.ts";
 import { cellExplainer } from "../../charts/arithmetic.ts";
 import { describedMap } from "../../charts/attention-map.ts";
+import { lensCaveat, lensTable } from "../../charts/lens-table.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
 import { STAGES, shapeTable, stageSection } from "../../charts/sublayer-stages.ts";
+import { explainWord, fetchWhy } from "../../charts/why-words.ts";
 import { pageAddress } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
 import { fetchMeasured } from "../../state/contributions.ts";
-import { formatList, formatPercent, hasText, language, nodes, t } from "../../state/i18n.ts";
+import { formatList, formatPercent, hasText, joinSentences, language, nodes, t } from "../../state/i18n.ts";
+import { fetchLens } from "../../state/lens.ts";
 import { askAboutRun, askOnce, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, KINDS, SIDES, state } from "../../state/state.ts";
 import { outputToken, tokenIndex, tokenRun } from "../../state/words.ts";
 import { describeChange } from "../../ui/describe.ts";
 import { h, isDark, twoFrames, word } from "../../ui/dom.ts";
-import { elementToSvg, painted } from "../../ui/export.ts";
+import { elementToSvg, painted, rgb } from "../../ui/export.ts";
 import { fixed } from "../../ui/numbers.ts";
-import { cells, rowHeading, table } from "../../ui/parts.ts";
+import { cells, hint, rowHeading, table } from "../../ui/parts.ts";
 import { checksTable } from "./self-checks.ts";
 import { shownHead, strongestWord, wordWithShare, worksheet } from "./worksheet.ts";
 
@@ -41,6 +44,8 @@ export async function handout() {
     factsTable(facts),
     h("h2", {}, t("handout.steps")),
     stepTable(run),
+    await lensSection(run),
+    await whySection(run),
     KINDS.map((kind) => mapSection(kind, measured)),
     await workedHead(ended.signal),
     h("h2", {}, t("checks.title")),
@@ -74,6 +79,11 @@ function staticCopy(sheet: HTMLElement) {
   const [pictures, copies] = [sheet, copy].map((root) =>
     [...root.querySelectorAll(".heatmap, canvas, svg")].filter((each) => !each.parentElement?.closest(".heatmap, svg")),
   );
+  const [cells, tinted] = [sheet, copy].map((root) => [...root.querySelectorAll<HTMLElement>(".tint")]);
+  for (const [i, cell] of cells.entries()) {
+    const { backgroundColor, color } = getComputedStyle(cell);
+    tinted[i].setAttribute("style", `background: ${rgb(backgroundColor)}; color: ${color}`);
+  }
   for (const [i, picture] of pictures.entries()) copies[i].replaceWith(stillPicture(picture));
   document.body.classList.toggle("dark", wasDark);
   for (const each of copy.querySelectorAll("button")) each.replaceWith(...each.childNodes);
@@ -141,6 +151,35 @@ function stepTable(run: Run) {
     return h("tr", {}, cells(contents));
   });
   return table({ class: "steps" }, [...headings, attention], rows);
+}
+
+async function lensSection(run: Run) {
+  const lens = await fetchLens(run);
+  return [
+    h("h2", {}, t("lesson.knows")),
+    h("p", {}, joinSentences(t("handout.lens"), lensCaveat(lens, run))),
+    lensTable(run, lens, [...run.output.keys()]),
+  ];
+}
+
+/** Why the output that is in view. */
+async function whySection(run: Run) {
+  const step = tokenIndex(run, "cross", state.step);
+  const { said, table, folded, warning, about } = explainWord(run, {
+    step,
+    answer: await fetchWhy(run, step),
+    other: null,
+  });
+  const token = word(tokenRun(run).steps[step].token, "target");
+  return [
+    h("h2", {}, t("why.title")),
+    h("h3", {}, nodes("why.of", { token })),
+    h("p", {}, said),
+    table,
+    folded ? hint(t("inside.more", { count: folded })) : null,
+    warning,
+    about,
+  ];
 }
 
 function mapSection(kind: Kind, run: Run) {

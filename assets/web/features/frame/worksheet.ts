@@ -1,28 +1,34 @@
-// The worksheet of a handout: two pages of questions about this run, and the answers on a page of their own.
+// The worksheet of a handout: three pages of questions about this run, and the answers on a page of their own.
 
+import type { Lens } from "#schema";
 import { revealedQuestions, room } from "../../api/room.ts";
 import type { Child, Kind, Places, Side } from "../../api/types.ts";
 import { isLongDrawing } from "../../charts/attention-lines.ts";
 import { describedMap } from "../../charts/attention-map.ts";
 import { around } from "../../charts/key-order.ts";
+import { lensCaveat, lensTable } from "../../charts/lens-table.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
+import { measuresOf } from "../../charts/why-table.ts";
+import { explainWord, fetchWhy } from "../../charts/why-words.ts";
 import { formatList, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
+import { fetchLens, readings } from "../../state/lens.ts";
 import { fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, attentionRow, likelihood, state } from "../../state/state.ts";
+import { tokenIndex, tokenRun } from "../../state/words.ts";
 import { summaryTable } from "../../ui/class-answers.ts";
 import { explainLikelihood } from "../../ui/describe.ts";
 import { h, word } from "../../ui/dom.ts";
 import { fixed } from "../../ui/numbers.ts";
-import { cells, rowHeading } from "../../ui/parts.ts";
+import { cells, hint, rowHeading } from "../../ui/parts.ts";
 
 /** A question of the catalogue with what stands under it, lines to write on, and its answer if that is another text. */
 type Item = { name: string; places?: Places; figure?: Child; lines: number; answer?: Child };
 
-const ON_FIRST_PAGE = 4; // questions
 const MAX_CELL = 44; // px, so that two maps and their questions go on a page
 const MAX_HEIGHT = 300; // px: what is higher shrinks, with its words
 const MAX_HEADS = 8; // small maps of a layer
 const MAX_WORDS = 12; // rows and columns of a map that can be read on paper
+const MAX_STEPS = 9; // rows of what layers say, which may take two lines
 const MAX_TOKENS = 24; // that are listed
 const CLEAR = 0.8; // a highest weight that leaves something to the other words
 
@@ -31,34 +37,38 @@ export async function worksheet(width: number) {
   const place = crossPlace();
   const sublayer = await fetchSublayer("cross", place.layer);
   const scores = [...sublayer.at("scores", place.head, place.query)];
-  const items = [
-    shapes(),
-    strongest(place, width),
-    { name: "sum", places: { row: rowName(place.query) }, lines: 1 },
-    softmax(place, scores),
-    mask(width),
-    heads(place),
-    ...(isLong() ? [] : [product()]), // a hundred factors are too many for pencil and paper
-    { name: "guess", lines: 2 },
+  const pages = [
+    [
+      shapes(),
+      strongest(place, width),
+      { name: "sum", places: { row: rowName(place.query) }, lines: 1 },
+      softmax(place, scores),
+    ],
+    [mask(width), heads(place), ...(isLong() ? [] : [product()])], // a hundred factors are too many for pencil and paper
+    [
+      ...(run.attention.decoder.layers > 1 ? [knows(await fetchLens(run))] : []),
+      await explains(),
+      { name: "guess", lines: 2 },
+    ],
   ];
+  const items: Item[] = pages.flat();
   const places = { source: word(run.sentence, "source"), target: word(run.text, "target"), checkpoint: run.checkpoint };
   const head = [
     h("p", { class: "named" }, h("span", {}, t("worksheet.name")), h("span", {}, t("worksheet.date"))),
     h("h1", {}, t("worksheet.title")),
     h("p", {}, nodes("worksheet.about", places)),
   ];
-  const asked = items.map(({ name, places, figure, lines }: Item, i) => [
-    h("h3", {}, t("worksheet.question", { n: i + 1 })),
-    h("p", {}, nodes(`worksheet.${name}`, places)),
-    figure,
-    h("div", { class: "lines" }, ...Array.from({ length: lines }, () => h("div"))),
-  ]);
-  const answered = items.map(({ name, places, answer }: Item) =>
+  const asked = (item: Item) => [
+    h("h3", {}, t("worksheet.question", { n: items.indexOf(item) + 1 })),
+    h("p", {}, nodes(`worksheet.${item.name}`, item.places)),
+    item.figure,
+    h("div", { class: "lines" }, ...Array.from({ length: item.lines }, () => h("div"))),
+  ];
+  const answered = items.map(({ name, places, answer }) =>
     h("li", {}, answer ?? nodes(`worksheet.${name}.answer`, places)),
   );
   return [
-    h("section", { class: "page" }, head, asked.slice(0, ON_FIRST_PAGE)),
-    h("section", { class: "page" }, asked.slice(ON_FIRST_PAGE)),
+    pages.map((page: Item[], i) => h("section", { class: "page" }, i ? null : head, page.map(asked))),
     h("section", { class: "page answers" }, h("h1", {}, t("worksheet.answers")), h("ol", {}, answered)),
     classPage(),
   ];
@@ -207,6 +217,48 @@ function product(): Item {
     places: { found: formatList(found) },
     lines: 1,
     answer: joinSentences(whole, explainLikelihood(run)),
+  };
+}
+
+function knows(lens: Lens): Item {
+  const { run, step } = state;
+  const steps = around(step, run.output.length, MAX_STEPS);
+  const found = steps.map((each) => [word(run.output[each], "target"), ` ${readings(lens, run, each).turn + 1}`]);
+  return {
+    name: "knows",
+    figure: lensTable(run, lens, steps),
+    lines: 1,
+    answer: joinSentences(nodes("worksheet.knows.answer", { found: formatList(found) }), lensCaveat(lens, run)),
+  };
+}
+
+/** Why the output that is in view. */
+async function explains(): Promise<Item> {
+  const { run, step } = state;
+  const at = tokenIndex(run, "cross", step);
+  const answer = await fetchWhy(run, at);
+  const { said, shares, table, folded, warning } = explainWord(run, { step: at, answer, other: null });
+  const found = measuresOf(shares).map((measure) => {
+    const most = argmax(shares[measure]);
+    return [
+      `${t(`why.${measure}`)}: `,
+      ...wordWithShare(run.source[answer.keys[most]], "source", shares[measure][most]),
+    ];
+  });
+  const token = word(tokenRun(run).steps[at].token, "target");
+  const linked = run.reference?.gold?.sure[step] ?? [];
+  const gold = formatList(linked.map((key) => word(run.source[key], "source")));
+  return {
+    name: "explains",
+    places: { step: step + 1, token },
+    figure: [table, folded ? hint(t("inside.more", { count: folded })) : null, warning],
+    lines: 2,
+    answer: joinSentences(
+      nodes("worksheet.explains.answer", { found: formatList(found) }),
+      said,
+      linked.length ? nodes("worksheet.explains.gold", { token, gold }) : "",
+      t("worksheet.explains.needs"),
+    ),
   };
 }
 

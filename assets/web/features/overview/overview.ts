@@ -2,12 +2,13 @@
 
 import type { Lens } from "#schema";
 import type { Stack, View } from "../../api/types.ts";
+import { lensCaveat } from "../../charts/lens-table.ts";
 import { foldedLayers } from "../../charts/overview-layout.ts";
 import { takeAskedPlace } from "../../charts/overview-place.ts";
 import { isPresenting } from "../../state/address.ts";
 import { insteadOfChoice } from "../../state/changes.ts";
-import { formatList, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
-import { agreements, fetchLens, readings } from "../../state/lens.ts";
+import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
+import { fetchLens, readings } from "../../state/lens.ts";
 import { KINDS, state, subscribe, update } from "../../state/state.ts";
 import { h, isStill, typeScale, word } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
@@ -119,7 +120,7 @@ function drawLens({ picture, lens, lensSays }: Overview) {
   const { run, step } = state;
   if (!lens || !picture) return lensSays.replaceChildren();
   const found = readings(lens, run, step);
-  const [layers, count] = [found.layers.length, lens.tokens[0].length];
+  const layers = found.layers.length;
   picture.read(found);
   const places = {
     step: step + 1,
@@ -127,13 +128,8 @@ function drawLens({ picture, lens, lensSays }: Overview) {
     layers,
     token: word(found.layers[layers - 1].token, "target"),
   };
-  const agree = agreements(lens, run).map((steps, layer) => t("overview.lens.agrees", { layer: layer + 1, steps }));
-  const honest = nodes(`overview.lens.${run.model.norm_first ? "pre" : "post"}_norm`, {
-    count,
-    agree: formatList(agree),
-  });
   lensSays.replaceChildren(
-    ...joinSentences(nodes(found.turn ? "overview.lens.says" : "overview.lens.all", places), honest),
+    ...joinSentences(nodes(found.turn ? "overview.lens.says" : "overview.lens.all", places), lensCaveat(lens, run)),
   );
 }
 

@@ -1,10 +1,10 @@
-import type { Child } from "../../../api/types.ts";
 import { around } from "../../../charts/key-order.ts";
+import { agreeing, lensTable } from "../../../charts/lens-table.ts";
 import { formatList, formatPercent, nodes, t } from "../../../state/i18n.ts";
-import { agreements, fetchLens, type Readings, readings } from "../../../state/lens.ts";
+import { fetchLens, readings } from "../../../state/lens.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";
 import { h, scrollBox, word } from "../../../ui/dom.ts";
-import { columnHeading, hint, rowHeading, table } from "../../../ui/parts.ts";
+import { hint } from "../../../ui/parts.ts";
 import { type Choice, type LessonView, orderedQuiz, type Stop } from "../stop.ts";
 
 const MAX_STEPS = 9; // rows, of a long sentence those around the step
@@ -27,9 +27,9 @@ export const knows: Stop = {
       const places = { layer: layer + 1, key: word(run.source[key], "source"), share: formatPercent(weights[key]) };
       return nodes("lesson.knows.attended", places);
     });
-    return [await lensTable(view, true), hint(nodes("lesson.knows.attends", { found: formatList(attended) }))];
+    return [await lensOf(view, true), hint(nodes("lesson.knows.attends", { found: formatList(attended) }))];
   },
-  draw: (view) => lensTable(view, false),
+  draw: (view) => lensOf(view, false),
   async ask({ run, step }) {
     const lens = await fetchLens(run);
     const { layers, turn } = readings(lens, run, step);
@@ -43,10 +43,9 @@ export const knows: Stop = {
     });
     const before = layers[turn - 1];
     const said = before && nodes("lesson.knows.before", { layer: turn, said: word(before.token, "target") });
-    const agree = agreements(lens, run).map((steps, layer) => t("overview.lens.agrees", { layer: layer + 1, steps }));
     return orderedQuiz(choices, {
       count: run.output.length,
-      agree: formatList(agree),
+      agree: agreeing(lens, run),
       step: step + 1,
       output: word(run.output[step], "target"),
       layer: turn + 1,
@@ -56,20 +55,7 @@ export const knows: Stop = {
   },
 };
 
-/** A step a row, a layer a column. @param isAsked whether the step in question hides what its layers say */
-async function lensTable({ run, step: asked }: LessonView, isAsked: boolean): Promise<Child> {
-  const lens = await fetchLens(run);
-  const rows = around(asked, run.output.length, MAX_STEPS).map((step) => {
-    const said =
-      isAsked && step === asked ? lens.tokens.map(() => h("td", {}, "?")) : saidCells(readings(lens, run, step));
-    return h("tr", { class: step === asked ? "marked" : "" }, rowHeading(word(run.output[step], "target")), said);
-  });
-  const layers = lens.tokens.map((_, layer) => columnHeading(t("layer_n", { layer: layer + 1 })));
-  return scrollBox(table({ class: "ways lens" }, [t("lesson.knows.output"), ...layers], rows));
+async function lensOf({ run, step }: LessonView, isAsked: boolean) {
+  const steps = around(step, run.output.length, MAX_STEPS);
+  return scrollBox(lensTable(run, await fetchLens(run), steps, step, isAsked));
 }
-
-const saidCells = ({ layers, turn }: Readings) =>
-  layers.map(({ token, probability }, layer) => {
-    const name = layer === turn ? "turn" : layer > turn ? "known" : "";
-    return h("td", { class: name }, word(token, "target"), " ", h("small", {}, formatPercent(probability)));
-  });

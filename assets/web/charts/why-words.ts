@@ -1,0 +1,91 @@
+// Why an output word: what is asked about it, and what is said of the answer beside its table.
+
+import type { Why } from "#schema";
+import type { Places, Run } from "../api/types.ts";
+import { formatNumber, formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
+import { askAboutRun } from "../state/server-cache.ts";
+import { tokenRun } from "../state/words.ts";
+import { word } from "../ui/dom.ts";
+import { fixed } from "../ui/numbers.ts";
+import { hint } from "../ui/parts.ts";
+import { orderKeys } from "./key-order.ts";
+import { pointedTo, type Shares, sharesOf, whyTable } from "./why-table.ts";
+
+const MAX_MISSING = 0.05; // of what attributions should add up to
+
+/** `step` is of the run by tokens; `other` is the word that the output is compared with. */
+export type Asked = { step: number; answer: Why; other: string | null };
+
+/** The likeliest word beside the output at a step of a run by tokens. */
+export const secondWord = ({ steps }: Run, step: number) =>
+  steps[step].candidates.find(({ token }) => token !== steps[step].token && token !== "S" && token !== "P")?.token;
+
+/** @param run by words, whose attributions are then of words, or by tokens @param step of the run by tokens */
+export const fetchWhy = (run: Run, step: number, other: string | null = null) =>
+  askAboutRun("why", { step, other, words: Boolean(run.pieces) }, tokenRun(run));
+
+/** @param run by words or by tokens, as it was asked about @param isUnfolded whether all words of many are shown */
+export function explainWord(run: Run, asked: Asked, isUnfolded = false) {
+  const { answer, other } = asked;
+  const words = answer.keys.map((key) => run.source[key]);
+  const shares = sharesOf(answer, other !== null);
+  const named = Object.values(pointedTo(shares)).filter((each) => each !== null);
+  const strength = words.map((_, i) => Math.max(...Object.values(shares).map((each) => Math.abs(each[i]))));
+  const { shown, rest } = orderKeys(strength, { isOpen: isUnfolded, named });
+  return {
+    said: joinSentences(...describe(run, shares, words, asked)),
+    shares,
+    table: whyTable(words, shares, shown),
+    folded: rest.length,
+    warning: isComplete(answer.complete) ? null : hint(t("why.incomplete")),
+    about: about(run, asked),
+  };
+}
+
+/** Else attributions are no evidence: of a random network of a real one's size they may miss by any factor. */
+const isComplete = (complete: number) => Math.abs(complete - 1) <= MAX_MISSING;
+
+function about(run: Run, { step, answer: { complete }, other }: Asked) {
+  const { layers, heads } = run.attention.cross;
+  const names = { token: word(tokenRun(run).steps[step].token, "target"), other: word(other ?? "", "target") };
+  const places = { layers, heads, complete: `${fixed(100 * complete, 1)}%`, ...names };
+  return [hint(nodes(other === null ? "why.about" : "why.about_lead", places)), hint(t("why.debate"))];
+}
+
+type Pointed = Record<"attribution" | "attention" | "removal", number | null>;
+
+function whoDiffers({ attribution, attention, removal }: Pointed) {
+  if (attribution === null) return "unattributed";
+  if (attribution === attention) return attribution === removal ? "same" : "masking";
+  if (attribution === removal) return "attention";
+  return attention === removal ? "attribution" : "none";
+}
+
+/** Whether the three point to one word, and what the output loses without it. */
+function describe(run: Run, shares: Shares, words: string[], { step, answer, other }: Asked) {
+  const { token, candidates } = tokenRun(run).steps[step];
+  const pointed = pointedTo(shares);
+  const { attribution, attention, removal } = pointed;
+  const name = (i: number | null) => word(words[i ?? 0] ?? "", "source");
+  const odds = (score: number) => formatNumber(Number(Math.exp(score).toPrecision(2)));
+  const format = other === null ? formatPercent : odds;
+  const places: Places = {
+    token: word(token, "target"),
+    other: word(other ?? "", "target"),
+    attribution: name(attribution),
+    attention: name(attention),
+    removal: name(removal),
+    score: format(answer.score),
+    without: format(answer.without[removal ?? 0]),
+    least: format(Math.min(...answer.without)),
+  };
+  const of = other === null ? "" : "_lead";
+  const isEvidence = isComplete(answer.complete);
+  if (removal !== null)
+    return [isEvidence ? nodes(`why.odd.${whoDiffers(pointed)}`, places) : "", nodes(`why.falls${of}`, places)];
+  const isForced = other === null && candidates[0].token !== token;
+  const stays = nodes(`why.stays${isForced ? "_forced" : of}`, places);
+  return isEvidence && attribution !== null && attention !== null
+    ? [stays, nodes(attribution === attention ? "why.still_same" : "why.still", places)]
+    : [stays];
+}
