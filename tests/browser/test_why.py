@@ -48,6 +48,23 @@ def test_a_word_is_explained_when_somebody_asks(shared: Visit) -> None:
     assert shared.asked.count("why") == 3
 
 
+def test_a_link_opens_the_panel_as_it_was(shared: Visit) -> None:
+    page, run = shared.go("classroom", step=7, why="contrast"), translate("classroom")
+    second = run.steps[6].candidates[1].token
+    contrast = page.get_by_role("button", name=t("why.against", token="beer", other=second))
+    expect(contrast).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".why-says")).to_contain_text(second)
+    shared.press(t("why.of", token="beer"))
+    page.wait_for_url("**&why=word**")
+    expect(page.locator(".why-says")).to_contain_text(matching("why.falls", removal="bier", token="beer"))
+    page.locator(".why-word summary").click()
+    page.wait_for_url(lambda url: "why=" not in url)
+    page.locator(".why-word summary").click()
+    page.wait_for_url("**&why=word**")
+    page.reload()
+    expect(page.locator(".why-table")).to_be_visible()
+
+
 def test_the_picture_says_what_each_layer_would_output(shared: Visit) -> None:
     page, run = shared.go("classroom", tab="overview", step=4), translate("classroom")
     lens = logit_lens(translator("classroom"), run)

@@ -418,6 +418,7 @@ def parameters(tabs: Sequence[str], parts: Sequence[str]) -> dict[str, Parameter
         "mean": {"kind": "switch", "state": "averaged", "default": True},
         "gold": {"kind": "switch", "state": "gold", "default": False},
         "words": {"kind": "switch", "state": "inWords", "default": False},
+        "why": {**choice("why", ("closed", "word", "contrast")), "always": False},
         "language": {"kind": "language"},
         "present": {"kind": "switch", "default": False},
         "strategy": {**choice("strategy", list(STRATEGIES)), "always": False, "part": "decoding"},

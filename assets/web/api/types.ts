@@ -67,6 +67,7 @@ export interface State extends Omit<Wire.DecodingSettings, "seed"> {
   averaged: boolean; // Translate shows the mean of a layer's heads
   drawing: "heatmap" | "lines" | "table" | "all";
   measure: "weight" | "contribution"; // what the maps of Attention show
+  why: "closed" | "word" | "contrast"; // the panel of Translate: why a word, perhaps in contrast to the second one
   inWords: boolean; // show words where the model's tokens are pieces of them
   gold: boolean; // lay the gold alignment over cross-attention
   stop: number; // stop of the lesson

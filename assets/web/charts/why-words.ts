@@ -17,8 +17,10 @@ const MAX_MISSING = 0.05; // of what attributions should add up to
 export type Asked = { step: number; answer: Why; other: string | null };
 
 /** The likeliest word beside the output at a step of a run by tokens. */
-export const secondWord = ({ steps }: Run, step: number) =>
-  steps[step].candidates.find(({ token }) => token !== steps[step].token && token !== "S" && token !== "P")?.token;
+export function secondWord(run: Run, step: number) {
+  const { token, candidates } = tokenRun(run).steps[step];
+  return candidates.find((each) => each.token !== token && each.token !== "S" && each.token !== "P")?.token ?? null;
+}
 
 /** @param run by words, whose attributions are then of words, or by tokens @param step of the run by tokens */
 export const fetchWhy = (run: Run, step: number, other: string | null = null) =>

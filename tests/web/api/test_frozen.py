@@ -122,6 +122,8 @@ def test_of_a_long_run_the_opened_sublayer_comes_first(
         np.testing.assert_allclose(floats(kept[name]["data"]), floats(whole[name]["data"]), rtol=2**-16, atol=1e-5)
     assert [each["step"] for each in file.asked("why")] == [3]
     assert file.opening["place"] == "tab=inside&kind=encoder&layer=2&step=4"
+    explained = saved(run, tmp_path, place={"step": 3, "why": "contrast"}).asked("why")
+    assert [(each["step"], each["other"] is None) for each in explained] == [(3, True), (3, False)]
     wrong: list[Any] = [{"room": "x"}, {"tab": "train"}, {"layer": -1}, {"head": True}, {"mean": 1}, {"language": "fr"}]
     for place in (*wrong, {"layer": 2}):
         with pytest.raises(ValueError, match=next(iter(place))):

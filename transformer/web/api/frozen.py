@@ -38,7 +38,7 @@ from .question import Question
 TABS = ("overview", "translate", "attention", "positions", "inside")
 # Of an address: what is left of it says where one is in this run.
 PARAMETERS = (
-    *("tab", "kind", "drawing", "measure", "layer", "head", "query", "step", "mean", "gold", "words"),
+    *("tab", "kind", "drawing", "measure", "layer", "head", "query", "step", "mean", "gold", "words", "why"),
     *("language", "present"),
 )
 SMALL = 10_000_000  # parameters: up to this, every step is explained
@@ -283,13 +283,21 @@ def _explained(
         step = _number(place, "step")
         if by_words:
             step = bisect_left(run.words()[2].of, step)
-        yield min(step, len(run.steps) - 1), None, by_words
+        step = min(step, len(run.steps) - 1)
+        second = _second(shown["steps"][step]) if place.get("why") == "contrast" else None
+        for other in dict.fromkeys((None, second)):
+            yield step, other, by_words
         return
     for step, made in enumerate(shown["steps"]):
-        rest = (each["token"] for each in made["candidates"] if each["token"] not in (made["token"], "S", "P"))
-        for other in dict.fromkeys((None, next(rest, None))):
+        for other in dict.fromkeys((None, _second(made))):
             for words in (False, True) if run.in_pieces else (False,):
                 yield step, other, words
+
+
+def _second(step: Any) -> str | None:
+    """The likeliest token that a step does not output: `secondWord` of why-words.ts."""
+    rest = (each["token"] for each in step["candidates"] if each["token"] not in (step["token"], "S", "P"))
+    return next(rest, None)
 
 
 def _catalogues(script: str, *others: str) -> dict[str, dict[str, str]]:

@@ -8,7 +8,7 @@ import { describedMap } from "../../charts/attention-map.ts";
 import { lensCaveat, lensTable } from "../../charts/lens-table.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
 import { STAGES, shapeTable, stageSection } from "../../charts/sublayer-stages.ts";
-import { explainWord, fetchWhy } from "../../charts/why-words.ts";
+import { explainWord, fetchWhy, secondWord } from "../../charts/why-words.ts";
 import { pageAddress } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
 import { fetchMeasured } from "../../state/contributions.ts";
@@ -165,15 +165,13 @@ async function lensSection(run: Run) {
 /** Why the output that is in view. */
 async function whySection(run: Run) {
   const step = tokenIndex(run, "cross", state.step);
-  const { said, table, folded, warning, about } = explainWord(run, {
-    step,
-    answer: await fetchWhy(run, step),
-    other: null,
-  });
-  const token = word(tokenRun(run).steps[step].token, "target");
+  const other = state.why === "contrast" ? secondWord(run, step) : null;
+  const answer = await fetchWhy(run, step, other);
+  const { said, table, folded, warning, about } = explainWord(run, { step, answer, other });
+  const places = { token: word(tokenRun(run).steps[step].token, "target"), other: word(other ?? "", "target") };
   return [
     h("h2", {}, t("why.title")),
-    h("h3", {}, nodes("why.of", { token })),
+    h("h3", {}, nodes(other === null ? "why.of" : "why.against", places)),
     h("p", {}, said),
     table,
     folded ? hint(t("inside.more", { count: folded })) : null,

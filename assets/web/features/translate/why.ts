@@ -4,7 +4,7 @@ import { NO_ANSWER, reasonOf } from "../../api/client.ts";
 import type { Child } from "../../api/types.ts";
 import { type Asked, explainWord, fetchWhy, secondWord } from "../../charts/why-words.ts";
 import { formatMessage, nodes, t } from "../../state/i18n.ts";
-import { state } from "../../state/state.ts";
+import { state, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { h, replaceKeepingFocus, scrollBox, segmented, setChildren, word } from "../../ui/dom.ts";
 import { changeDetector, isOpen, link, onSight } from "../../ui/parts.ts";
@@ -16,15 +16,18 @@ export function whyPanel(signal: AbortSignal) {
   const content = h("div", { class: "why-content" }, choice, say, scrollBox(figure), below);
   const element = h("details", { class: "why-word" }, h("summary", {}, t("why.title")), content);
   const isNew = changeDetector();
-  let [step, isContrast, isUnfolded, asked] = [0, false, false, 0];
+  let [step, isUnfolded, asked] = [0, false, 0];
+  let answered = Promise.resolve();
 
-  async function ask() {
-    const run = tokenRun(state.run);
-    if (!run || !element.open || !isOpen(element) || !isNew(state.run, step, isContrast)) return;
-    const { token } = run.steps[step];
-    const second = secondWord(run, step);
-    const other = (isContrast && second) || null;
-    drawChoice(token, second);
+  function ask() {
+    if (state.run && element.open && isOpen(element) && isNew(state.run, step, state.why)) answered = explain();
+    return answered;
+  }
+
+  async function explain() {
+    const second = secondWord(state.run, step);
+    const other = state.why === "contrast" ? second : null;
+    drawChoice(tokenRun(state.run).steps[step].token, second);
     content.ariaBusy = "true";
     asked++;
     const mine = asked;
@@ -37,16 +40,13 @@ export function whyPanel(signal: AbortSignal) {
     for (const each of [figure, below]) each.replaceChildren();
   }
 
-  function drawChoice(token: string, second: string | undefined) {
-    const names = second ? ["of", "against"] : ["of"];
-    const text = (name: string) =>
-      nodes(`why.${name}`, { token: word(token, "target"), other: word(second ?? "", "target") });
-    const options = names.map((name): [string, Child] => [name, text(name)]);
-    const picker = segmented(t("why.title"), options, (name) => {
-      isContrast = name === "against";
-      ask();
-    });
-    picker.set(isContrast ? "against" : "of");
+  function drawChoice(token: string, second: string | null) {
+    const options: [string, Child][] = [["word", nodes("why.of", { token: word(token, "target") })]];
+    const places = { token: word(token, "target"), other: word(second ?? "", "target") };
+    if (second) options.push(["contrast", nodes("why.against", places)]);
+    const choose = (name: string) => update({ why: name === "contrast" ? "contrast" : "word" });
+    const picker = segmented(t("why.title"), options, choose);
+    picker.set(second ? state.why : "word");
     replaceKeepingFocus(choice, [picker.element]);
   }
 
@@ -62,6 +62,7 @@ export function whyPanel(signal: AbortSignal) {
   }
 
   element.addEventListener("toggle", async () => {
+    if (element.open !== (state.why !== "closed")) update({ why: element.open ? "word" : "closed" });
     await ask();
     if (element.open) figure.scrollIntoView({ block: "nearest" }); // with the sentence, which stands above it
   });
@@ -70,6 +71,7 @@ export function whyPanel(signal: AbortSignal) {
     element,
     draw(now: number) {
       step = now;
+      element.open = state.why !== "closed";
       ask();
     },
   };
