@@ -21,10 +21,12 @@ from transformer.analysis.notebook import notebook
 from transformer.inference.interventions import Interventions
 
 ROOT = Path(__file__).resolve().parents[2]
+STEP = 2  # that is explained
 
 
 def cells(run: Translation, kind: str) -> list[str]:
-    return [cell["source"] for cell in json.loads(notebook(run, run.checkpoint))["cells"] if cell["cell_type"] == kind]
+    book = json.loads(notebook(run, run.checkpoint, step=STEP))
+    return [cell["source"] for cell in book["cells"] if cell["cell_type"] == kind]
 
 
 def execute(run: Translation) -> dict[str, Any]:
@@ -41,12 +43,15 @@ def test_it_runs_in_an_empty_folder_with_what_it_carries(toy: Translator, tmp_pa
     run = toy.translate('"""\n\'\'\' ich „mochte“\tein\u2028bier "')  # quotes and line breaks that it ignores
     code = "import json, sys\nnamespace = {}\nfor cell in json.load(sys.stdin):\n    exec(cell, namespace)\n"
     code += "print(namespace['run'].sentence == namespace['SENTENCE'], len(namespace['figure'].data))\n"
+    code += "found = namespace['attribution']\nassert namespace['lens'].tokens[-1] == namespace['run'].output\n"
+    code += f"assert len(found.target) == {STEP + 1}\n"
+    code += "assert abs(found.logit - found.baseline - found.total) <= 0.01 * abs(found.logit - found.baseline)\n"
     code += f"assert not sys.modules['transformer'].__file__.startswith({str(ROOT)!r})"
     sent = json.dumps(cells(run, "code"))
     command, alone = [sys.executable, "-c", code], {"OMP_NUM_THREADS": "1"}  # two threads would wait for each other
     done = subprocess.run(command, cwd=tmp_path, env=alone, input=sent, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    shown, *checks, last = done.stdout.splitlines()
+    shown, _lens, _attribution, *checks, last = done.stdout.splitlines()
     assert shown.startswith("Translation(")
     assert len(checks) == 4
     assert all(line.endswith(": ok") for line in checks)

@@ -36,13 +36,14 @@ def _sources() -> dict[str, str]:
     return {name: source.strip() for name, _, source in (part.partition("\n") for part in text.split("%% ")[1:])}
 
 
-def notebook(run: Translation, checkpoint: str, file: Path | None = None, words: bool = False) -> str:
+def notebook(run: Translation, checkpoint: str, file: Path | None = None, words: bool = False, step: int = 0) -> str:
     """The notebook as JSON text, for a run without a probe and without forced words; it repeats its interventions.
 
     Args:
         checkpoint: the name of the run's shipped model, of a visitor's model file, or of a published model.
         file: the visitor's model file.
         words: tables and figures are of words, where tokens are pieces.
+        step: whose output is explained, by tokens; the last one, if there are fewer.
     """
     words = words and run.in_pieces
     is_shipped = file is None and checkpoint in available_checkpoints()
@@ -80,6 +81,10 @@ def notebook(run: Translation, checkpoint: str, file: Path | None = None, words:
         _code("draw", sources["draw"]),
         _markdown("contributions-text", sources["contributions-text"]),
         _code("contributions", sources["contributions"].format(words=", words=True" if words else "")),
+        _markdown("lens-text", sources["lens-text"]),
+        _code("lens", sources["lens"]),
+        _markdown("attribution-text", sources["attribution-text"]),
+        _code("attribution", sources["attribution"].format(step=min(step, len(run.output) - 1))),
         _markdown("inside-text", sources[f"inside-text{under}"]),
         _code("inside", "\n\n".join(inside)),
         _markdown("check-text", sources[f"check-text{under}"]),

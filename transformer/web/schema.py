@@ -65,6 +65,12 @@ class DownloadRequest(ChangedRunRequest):
     words: bool = False
 
 
+class NotebookRequest(DownloadRequest):
+    """A run as a notebook, which explains the output of a step."""
+
+    step: int = Field(0, ge=0)
+
+
 class PageFileRequest(ChangedRunRequest):
     """A run as a file with its page: with the run without each head, and opened at a place, as a link of `page` has
     it."""

@@ -14,7 +14,7 @@ from ...analysis.notebook import notebook as notebook_of
 from ...live.form import NetworkForm
 from ...storage.hub import is_on_hub
 from ...storage.portable import PortableModel
-from ..schema import CheckpointRequest, DownloadRequest, PageFileRequest
+from ..schema import CheckpointRequest, DownloadRequest, NotebookRequest, PageFileRequest
 from ..sessions.model_store import file_name, model_store
 from ..sessions.models import card, found_in_card, own_model, title, translator
 from ..sessions.real_models import real_models
@@ -71,13 +71,13 @@ def weights_csv(request: DownloadRequest) -> Download:
     return {"name": f"{_short(request.checkpoint)}-attention.csv", "text": table.to_csv(index=False)}
 
 
-def notebook(request: DownloadRequest) -> Download:
+def notebook(request: NotebookRequest) -> Download:
     """A notebook that makes the run again."""
     own = model_store().find(request.checkpoint)
     real = real_models().find(request.checkpoint)
     source = str(real.source) if real and is_on_hub(str(real.source)) else request.checkpoint  # no path of this machine
     name, file = (file_name(own.name), own.file) if own else (source, None)
-    text = notebook_of(run_of(request), name, file, request.words)
+    text = notebook_of(run_of(request), name, file, request.words, request.step)
     return {"name": f"{_short(request.checkpoint)}-attention.ipynb", "text": text}
 
 

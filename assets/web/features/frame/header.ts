@@ -19,6 +19,7 @@ import {
 } from "../../state/i18n.ts";
 import { askAboutRun } from "../../state/server-cache.ts";
 import { state, subscribe } from "../../state/state.ts";
+import { tokenIndex } from "../../state/words.ts";
 import { describeModel } from "../../ui/describe.ts";
 import { h } from "../../ui/dom.ts";
 import { formatDuration } from "../../ui/duration.ts";
@@ -176,6 +177,8 @@ type TextFile = { name: string; text: string };
 
 const inUnit = () => ({ words: state.inWords && Boolean(state.run.words) });
 
+const ofStep = () => ({ ...inUnit(), step: tokenIndex(state.run, "cross", state.step) });
+
 /** In a new page of this address, the file leads back. */
 const thisPlace = () => ({ place: placeParameters(), page: location.href.split(/[?#]/)[0] });
 
@@ -199,7 +202,7 @@ function downloadMenu() {
   const handoutName = () => `${modelName(state.run.checkpoint)}-handout.html`;
   const files = [
     line("handout", "text/html", async () => ({ name: handoutName(), text: await handout() })),
-    canAsk("notebook") && line("notebook", "application/x-ipynb+json", () => askAboutRun("notebook", inUnit())),
+    canAsk("notebook") && line("notebook", "application/x-ipynb+json", () => askAboutRun("notebook", ofStep())),
     canAsk("interactive") && line("interactive", "text/html", () => askAboutRun("interactive", thisPlace())),
     canAsk("weights_csv") && line("csv", "text/csv", () => askAboutRun("weights_csv", inUnit())),
   ];
