@@ -17,6 +17,7 @@ from transformer.analysis.contribution import (
     gradient_times_input,
     integrated_gradients,
     logit_lens,
+    logit_lenses,
     value_weighted,
 )
 from transformer.analysis.sublayer import ids
@@ -135,6 +136,15 @@ def test_an_ablated_head_adds_nothing(babbler: Translator) -> None:
     sums = changed.value_weighted.maps.cross[1].weights.sum(axis=(1, 2))
     assert (sums > 0).tolist() == [True, True, False, True]
     assert not direct_effects(babbler, changed).cross_attention[:, 2].any()
+
+
+def test_the_lens_of_many_runs_is_that_of_each(ran: Ran) -> None:
+    changed = ran.translator.translate(ran.run.sentence, interventions=Interventions((AblateHead("cross", 0, 0),)))
+    runs = [ran.run, changed, *ran.translator.translate_many([ran.run.sentence.split()[0], ran.run.sentence])]
+    for found, run in zip(logit_lenses(ran.translator, runs, batch_size=2), runs, strict=True):
+        expected = logit_lens(ran.translator, run)
+        for name in ("probabilities", "output_probabilities"):
+            close(getattr(found, name), getattr(expected, name))
 
 
 def test_the_lens_reads_each_layer_as_the_last(ran: Ran) -> None:

@@ -5,7 +5,7 @@ S source, T target, L decoder layers, H heads, D model width, V target vocabular
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,13 +13,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..data.corpus import padded
 from ..inference.attention_maps import AttentionMap
 from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator, read_only
 from ..inference.value_weighted import READ, ValueWeighted, recorded_norms, to_maps
 from ..network.int8 import check_float32
 from ..network.masks import causal_mask, padding_mask
-from ..network.probe import apply_probe, chain, scoped
+from ..network.model import Transformer
+from ..network.probe import Recorder, apply_probe, chain, scoped
 from .sublayer import ids, record
 
 IG_STEPS, MAX_IG_STEPS, COMPLETE = 50, 400, 0.01
@@ -49,18 +51,41 @@ class LogitLens:
 def logit_lens(translator: Translator, run: Translation) -> LogitLens:
     """Read every decoder layer's output x by the output projection, after the decoder's final norm if there is one:
     softmax(norm(x) Wᵀ + b). The probabilities (T, V) of one layer are in memory at a time."""
-    model, vocab = translator.checkpoint.model, translator.checkpoint.tgt_vocab
+    if not _looks_ahead(run):
+        return _lens(translator, run, _streams(translator, run))
+    passes = [_streams(translator, run, step + 1) for step in range(len(run.output))]  # each step's own inputs only
+    return _lens(translator, run, [torch.cat([rows[-1:] for rows in each]) for each in zip(*passes, strict=True)])
+
+
+def logit_lenses(translator: Translator, runs: Sequence[Translation], batch_size: int = 32) -> list[LogitLens]:
+    """The `logit_lens` of each run; those without interventions pass the network in padded batches."""
+    lenses = {i: logit_lens(translator, run) for i, run in enumerate(runs) if run.interventions.changes}
+    plain = sorted({*range(len(runs))} - {*lenses}, key=lambda i: len(runs[i].output))
+    model = translator.checkpoint.model
+    for batch in (plain[start : start + batch_size] for start in range(0, len(plain), batch_size)):
+        recorder, sides = Recorder(_leaves_layer(model)), zip(*(ids(translator, runs[i]) for i in batch), strict=True)
+        src, tgt = (padded([each[0].tolist() for each in side]).to(translator.device) for side in sides)
+        with evaluating(model):
+            model(src, tgt, need_weights=False, probe=recorder)
+        for row, i in enumerate(batch):
+            layers = [value[row, : len(runs[i].output)] for (value,) in recorder.values.values()]
+            lenses[i] = _lens(translator, runs[i], layers)
+    return [lenses[i] for i in range(len(runs))]
+
+
+def _leaves_layer(model: Transformer) -> Callable[[str], bool]:
+    """Whether a probe's name is that of a decoder layer's output."""
     left = "sum3" if model.config.norm_first else "norm3"
+    return lambda name: name.startswith("decoder") and name.endswith(left)
 
-    def streams(steps: int | None = None) -> list[Tensor]:
-        seen = record(translator, run, lambda name: name.startswith("decoder") and name.endswith(left), steps)
-        return [value[0] for value in seen.values()]  # (T, D) of each layer
 
-    if _looks_ahead(run):  # each step had read its own inputs only
-        passes = [streams(step + 1) for step in range(len(run.output))]
-        layers = [torch.cat([rows[-1:] for rows in each]) for each in zip(*passes, strict=True)]
-    else:
-        layers = streams()
+def _streams(translator: Translator, run: Translation, steps: int | None = None) -> list[Tensor]:
+    """Each decoder layer's output, (T, D)."""
+    return [value[0] for value in record(translator, run, _leaves_layer(translator.checkpoint.model), steps).values()]
+
+
+def _lens(translator: Translator, run: Translation, layers: list[Tensor]) -> LogitLens:
+    model, vocab = translator.checkpoint.model, translator.checkpoint.tgt_vocab
     output = torch.tensor([[vocab.ids[token]] for token in run.output], device=translator.device)  # (T, 1)
     found = []
     for stream in layers:

@@ -21,7 +21,7 @@ from .contribution import (
     direct_effects,
     gradient_times_input,
     integrated_gradients,
-    logit_lens,
+    logit_lenses,
     value_weighted,
 )
 from .head_ablation import Head, log_probabilities_without, run_as_data
@@ -130,7 +130,8 @@ def score_measures(translator: Translator, pairs: Sequence[AlignedPair]) -> dict
             best = f"AER, {name}, best head"
             scores[best] = min(scores.get(best, 1.0), found.error_rate)
     scores |= rank_correlations(translator, runs, words)
-    right = sum(logit_lens(translator, run).agreement * len(run.output) for run in runs)
+    lenses = logit_lenses(translator, runs)
+    right = sum(lens.agreement * len(run.output) for lens, run in zip(lenses, runs, strict=True))
     for layer, share in enumerate(np.atleast_1d(right / sum(len(run.output) for run in runs))):
         scores[f"logit lens, layer {layer + 1}, agreement with the output"] = float(share)
     return scores
