@@ -233,6 +233,21 @@ def test_integrated_gradients_are_complete(
     assert integrated_gradients(toy, run, step).total == pytest.approx(found.total, abs=1e-4)
 
 
+def test_attributions_that_no_refining_completes_end_early(
+    toy: Translator, beer: Translation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slopes that explain nothing of the logits, as of a random network of a real one's size."""
+    asked: list[float] = []
+
+    def line(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        asked.extend(shares)
+        return shares, np.full((len(shares), len(beer.source) + 1), 9.0)
+
+    monkeypatch.setattr(contribution, "_line", lambda *_: line)
+    assert integrated_gradients(toy, beer, 0).total > 9
+    assert len(asked) <= 2.2 * contribution.IG_STEPS
+
+
 def test_rollout_is_a_product_of_steps_between_all_tokens(ran: Ran) -> None:
     found, maps = attention_rollout(ran.run), ran.run.attention
     s = len(ran.run.source)

@@ -26,6 +26,7 @@ from .sublayer import ids, record
 
 IG_STEPS, MAX_IG_STEPS, COMPLETE = 50, 400, 0.01
 DIVIDED = 3  # steps at a time
+STALLED = 2 / 3  # of what all steps missed is left after there are twice as many
 MAX_TENSOR = 2**23  # numbers in the widest tensor of every layer; a backward pass keeps some ten of that size
 
 
@@ -243,16 +244,23 @@ def integrated_gradients(
     The gradient is the mean on the line from embeddings of 0, source and target together, in IG_STEPS equal steps, of
     each the mean of its ends. It jumps where a ReLU opens; what a step misses there is known, because the logits at its
     ends are: so the DIVIDED steps that miss most are cut in three until `total` is within 1 % of logit - baseline, or
-    there are MAX_IG_STEPS. The toy needs 50 steps, and the classroom more for every second word.
+    there are MAX_IG_STEPS. The toy needs 50 steps, and the classroom more for every second word. A random network of a
+    real one's size needs more than any number of them: where they miss more than there is to explain, and twice as many
+    still more than STALLED of what each missed, they are the last.
     """
     line = _line(translator, run, step, other, between)
     shares = np.linspace(0, 1, IG_STEPS + 1)
     logits, slopes = line(shares)
+    counted, before = IG_STEPS / 2, math.inf
     while True:
         widths, means = np.diff(shares), (slopes[1:] + slopes[:-1]) / 2
         missing = np.diff(logits) - widths * means.sum(axis=1)
-        complete = abs(missing.sum()) <= COMPLETE * abs(logits[-1] - logits[0])
-        if complete or len(widths) >= MAX_IG_STEPS:
+        gap, whole = abs(missing.sum()), abs(logits[-1] - logits[0])
+        complete, stalled = gap <= COMPLETE * whole, False
+        if len(widths) >= 2 * counted:
+            left = abs(missing).sum()
+            stalled, counted, before = gap > whole and left > STALLED * before, len(widths), left
+        if complete or stalled or len(widths) >= MAX_IG_STEPS:
             return _attribution(run, logits, widths @ means)
         worst = np.argsort(-abs(missing))[:DIVIDED]
         more = np.concatenate([shares[worst] + widths[worst] * part for part in (1 / 3, 2 / 3)])

@@ -121,13 +121,14 @@ export function why(translator: Translator, run: Translation, request: Wire.WhyR
   };
 }
 
-const [IG_STEPS, MAX_IG_STEPS, COMPLETE, DIVIDED] = [50, 400, 0.01, 3];
+const [IG_STEPS, MAX_IG_STEPS, COMPLETE, DIVIDED, STALLED] = [50, 400, 0.01, 3, 2 / 3];
 
 /**
  * Integrated gradients (Sundararajan et al. 2017, §3 and §5): what each source token adds to the logit of a step's output
  * token, perhaps minus another's, and which share of the whole all tokens together explain. The gradient is the mean on
  * the line from embeddings of 0 in IG_STEPS steps, of each the mean of its ends. The steps that miss most of what the
- * logit gains there are cut in three until the share is within 1 % of 1.
+ * logit gains there are cut in three until the share is within 1 % of 1. Where they miss more than the whole, and twice
+ * as many still more than STALLED of what each missed, they are the last.
  */
 function integratedGradients({ network }: Translator, run: Translation, step: number, other: number | null) {
   const { d_model: width, target_words } = network.config;
@@ -161,6 +162,7 @@ function integratedGradients({ network }: Translator, run: Translation, step: nu
   const end = point(1);
   let line = [...range(IG_STEPS).map((i) => point(i / IG_STEPS)), end];
   const difference = end.logit - line[0].logit;
+  let [counted, before] = [IG_STEPS / 2, Number.POSITIVE_INFINITY];
   for (;;) {
     const steps = line.slice(1).map((end, i) => {
       const start = line[i];
@@ -168,7 +170,12 @@ function integratedGradients({ network }: Translator, run: Translation, step: nu
       return { start, end, added, missing: end.logit - start.logit - sum(added) };
     });
     const missing = sum(steps.map((step) => step.missing));
-    if (Math.abs(missing) <= COMPLETE * Math.abs(difference) || steps.length >= MAX_IG_STEPS) {
+    const [gap, whole] = [Math.abs(missing), Math.abs(difference)];
+    const left = sum(steps.map((step) => Math.abs(step.missing)));
+    const isDoubled = steps.length >= 2 * counted;
+    const isStalled = isDoubled && gap > whole && left > STALLED * before;
+    if (isDoubled) [counted, before] = [steps.length, left];
+    if (gap <= COMPLETE * whole || isStalled || steps.length >= MAX_IG_STEPS) {
       const attribution = run.source.map((_, token) => sum(steps.map(({ added }) => added[token])));
       return { attribution, complete: difference ? 1 - missing / difference : 1 };
     }
