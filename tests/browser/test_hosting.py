@@ -1,8 +1,10 @@
-"""A public server: replicas behind a load balancer, restarts, health, logs, hostile requests, tools, load."""
+"""A public server: replicas, restarts, health, logs, hostile requests, tools, load. A load balancer is in
+tests/web/server/test_proxy.py."""
 
 import asyncio
 import itertools
 import json
+import os
 import re
 import socket
 from collections.abc import Iterator
@@ -12,7 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from transformer.web.api.table import ACTIONS, QUESTIONS
 from transformer.web.server.files import ROUTES
@@ -21,9 +23,8 @@ from ..benchmarks.load import Record, hear
 from ..visitors import Connection, Question, Visitor, ask, right, sentences, train
 from ..web.loop import in_a_loop
 from .catalogue import t
-from .conftest import BIER, Server, Visit, post, visiting
-from .proxy import Proxy
-from .wire import act, action
+from .conftest import BIER, Server, post, visiting
+from .wire import act, action, question
 
 JSON = {"Content-Type": "application/json"}
 COLA = "ich mochte ein cola"
@@ -39,56 +40,41 @@ FIELDS = ("checkpoint", "sentence", "changes", "code", "student", "do", "name", 
 LOGGED = {"time", "level", "action", "checkpoint", "characters", "ms", "outcome", "left_out"}
 
 
-class Replicas:
-    def __init__(self, folder: Path) -> None:
-        self.logs = [folder / "0.log", folder / "1.log"]
-        self.servers = [Server(log=log, TRANSFORMER_LOG="json", TRANSFORMER_MCP="1") for log in self.logs]
-        for server in self.servers:
-            server.wait()
-        self.proxy = Proxy([server.url for server in self.servers])
-
-    def log(self) -> str:
-        """What the first server has logged."""
-        return self.logs[0].read_text()
-
-    def lines(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.log().splitlines() if line.startswith("{")]
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first replica's."""
+    return tmp_path_factory.mktemp("replicas") / "log"
 
 
 @pytest.fixture(scope="module")
-def replicas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replicas]:
-    replicas = Replicas(tmp_path_factory.mktemp("replicas"))
-    yield replicas
-    replicas.proxy.close()
-    for server in replicas.servers:
-        server.end()
+def replicas(log: Path) -> Iterator[list[Server]]:
+    servers = [Server(log=each, TRANSFORMER_LOG="json", TRANSFORMER_MCP="1") for each in (log, Path(os.devnull))]
+    with servers[0], servers[1]:
+        yield servers
 
 
-# Replicas
+def test_any_replica_answers_any_click_alike(replicas: list[Server], browser: Browser) -> None:
+    turns, asked = itertools.cycle(replicas), list[str]()
 
+    def to_the_next(route: Route) -> None:
+        """As a load balancer does, which keeps nobody on a replica."""
+        asked.append(question(route.request))
+        own, other = replicas[0].url, next(turns).url
+        headers = route.request.headers | {"origin": other.rstrip("/")}
+        route.fulfill(response=route.fetch(url=route.request.url.replace(own, other), headers=headers))
 
-@pytest.fixture(scope="module")
-def visit(replicas: Replicas, browser: Browser) -> Iterator[Visit]:
-    """A visit whose every request may come to another replica."""
-    with visiting(browser, replicas.proxy.url) as visit:
+    with visiting(browser, replicas[0].url) as visit:
         visit.open()
-        yield visit
-
-
-def test_any_replica_answers_any_click_alike(replicas: Replicas, visit: Visit) -> None:
-    begun = len(replicas.proxy.seen)
-    visit.asked.clear()
-    for sentence, output in ((COLA, "i want a coke . E"), (BIER, "i want a beer . E")) * 2:
-        visit.ask(sentence)
-        expect(visit.translation).to_have_text(output)
-    for tab in ("inside", "break", "attention"):
-        visit.tab(tab)
-        visit.settle()
-    assert visit.asked.count("translate") == 4
-    asked = [(path, number) for method, path, number in replicas.proxy.seen[begun:] if method == "POST"]
-    assert {number for _, number in asked} == {0, 1}
-    assert not [path for path, _ in asked if "queue" in path]  # nothing is kept between two requests
-    one, two = (act(each.url, "sample", BIER, 2.0, 0, 1.0, 7, "toy").json()["data"] for each in replicas.servers)
+        visit.page.route("**/api/*", to_the_next)
+        for sentence, output in ((COLA, "i want a coke . E"), (BIER, "i want a beer . E")) * 2:
+            visit.ask(sentence)
+            expect(visit.translation).to_have_text(output)
+        for tab in ("inside", "break", "attention"):
+            visit.tab(tab)
+            visit.settle()
+        visit.page.unroute_all()
+    assert asked.count("translate") == 4
+    one, two = (act(each.url, "sample", BIER, 2.0, 0, 1.0, 7, "toy").json()["data"] for each in replicas)
     assert one == two
 
 
@@ -111,23 +97,27 @@ def tool(url: str, name: str, /, **arguments: Any) -> tuple[bool, str]:
     return answer["isError"], content["text"]
 
 
-def test_language_models_have_every_action_as_a_tool(replicas: Replicas, url: str) -> None:
-    proxy = replicas.proxy.url  # each call may come to another replica
+def test_language_models_have_every_action_as_a_tool(replicas: list[Server], url: str) -> None:
+    one, other = (each.url for each in replicas)  # each call may come to another one
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    assert mcp(proxy, "initialize", **hello)["serverInfo"]["name"] == "Attention, bitte"
-    tools = {each["name"]: each for each in mcp(proxy, "tools/list")["tools"]}
+    assert mcp(one, "initialize", **hello)["serverInfo"]["name"] == "Attention, bitte"
+    tools = {each["name"]: each for each in mcp(other, "tools/list")["tools"]}
     assert tools.keys() == {action.__name__ for action in ACTIONS}
     assert all(each["description"] and each["inputSchema"]["properties"] for each in tools.values())
     for sentence, failed, said in ((BIER, False, "i want a beer ."), (SECRET, True, "does not know")):
-        assert tool(proxy, "translate", sentence=sentence)[0] == failed
-        assert said in tool(proxy, "translate", sentence=sentence)[1]
+        has_failed, answer = tool(one, "translate", sentence=sentence)
+        assert (has_failed, said in answer) == (failed, True)
     off = post(url, "gradio_api/mcp/", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     assert off.status_code in (404, 405)
 
 
-def test_the_log_has_no_word_of_a_visitor(replicas: Replicas) -> None:
+def lines(log: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
+
+
+def test_the_log_has_no_word_of_a_visitor(replicas: list[Server], log: Path) -> None:
     """What a line has for each action is tested in tests/web/server/test_page_routes.py."""
-    server, begun = replicas.servers[0], len(replicas.lines())
+    server, begun = replicas[0], len(lines(log))
     # Everything that a page or a program can ask, of a sentence and a session that no log may name; and nonsense.
     visitor = Visitor(0, (SECRET,))
     visitor.session = visitor.sentence = SECRET
@@ -147,12 +137,12 @@ def test_the_log_has_no_word_of_a_visitor(replicas: Replicas) -> None:
         plain.sendall(f"{SECRET} {SECRET}\r\n\r\n".encode())
         plain.recv(1000)
 
-    lines = replicas.lines()
-    assert [line for line in lines if not line.keys() <= LOGGED] == []  # none of them is of a fault
-    assert len(lines) > begun + 30  # calls that nobody reads compute nothing, and have no line
-    log = replicas.log().replace(server.url.rstrip("/"), "")
+    logged = lines(log)
+    assert [line for line in logged if not line.keys() <= LOGGED] == []  # none of them is of a fault
+    assert len(logged) > begun + 30  # calls that nobody reads compute nothing, and have no line
+    text = log.read_text().replace(server.url.rstrip("/"), "")
     for part in (SECRET, SECRET.lower(), "127.0.0.1:5", "Traceback", BIER):
-        assert part not in log
+        assert part not in text
 
 
 # Load
@@ -190,10 +180,9 @@ def reachable() -> set[str]:
     return own | asked | {f"POST /gradio_api/run/{action.__name__}" for action in ACTIONS}
 
 
-def test_a_class_gets_right_answers_and_nobody_gets_anothers(replicas: Replicas) -> None:
+def test_a_class_gets_right_answers_and_nobody_gets_anothers(replicas: list[Server]) -> None:
     """They click through the whole page at once; how fast that is, `make load` tells."""
-    server = replicas.servers[0]
-    record = in_a_loop(a_class(server.port))
+    record = in_a_loop(a_class(replicas[0].port))
     assert record.errors == {}
     assert record.refused == {}
     assert reachable() - record.reached == APART
@@ -204,35 +193,30 @@ def test_a_class_gets_right_answers_and_nobody_gets_anothers(replicas: Replicas)
     assert wrong == []
 
 
-# Restarts. What follows kills replicas, so it comes last.
+# A restart, which comes last
 
 
-def test_a_page_goes_on_with_another_replica_and_finds_a_server_again_after_its_restart(
-    replicas: Replicas, visit: Visit, browser: Browser
-) -> None:
+def test_a_page_finds_a_server_again_after_its_restart(replicas: list[Server], browser: Browser) -> None:
     """Whether nothing answers at its address, or a load balancer does, with an error."""
-    server, another = replicas.servers
-    visit.settle()  # what is on its way from a server dies with it
-    another.kill()
-    for sentence, word in ((COLA, "coke"), (BIER, "beer")):
-        visit.ask(sentence)
-        expect(visit.translation).to_have_text(f"i want a {word} . E")
-    with visiting(browser, server.url) as other:
-        for each in (visit, other):
+    server = replicas[0]
+    with visiting(browser, server.url) as one, visiting(browser, server.url) as other:
+        for each in (one, other):
             each.open("?tab=attention&kind=decoder&layer=4&head=7&drawing=table&step=6")
             expect(each.step_slider).to_have_value("6")
-            each.settle()
+            each.settle()  # what is on its way from a server dies with it
         server.kill()
+        one.page.route("**", lambda route: route.fulfill(status=502))
         other.tab("inside")
         expect(other.page.get_by_text(t("positions.failed")).first).to_be_visible()
         other.page.wait_for_url("**tab=inside**")
-        for each in (visit, other):
+        for each in (one, other):
             each.type(COLA)
             expect(each.message).to_contain_text(t("error.no_answer"))
             each.page.wait_for_url("**cola**")  # so that it is asked for once more
         server.start()
         server.wait()
-        for each, tab in ((visit, "attention"), (other, "inside")):
+        one.page.unroute_all()
+        for each, tab in ((one, "attention"), (other, "inside")):
             expect(each.words.nth(3)).to_have_text("coke")  # without a reload by hand
             for part in (f"tab={tab}", "kind=decoder", "layer=4", "head=7", "step=6", "cola"):
                 each.page.wait_for_url(f"**{part}**")
