@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 
 from transformer import Transformer, Translator
 from transformer.analysis.head_ablation import ablate_cross_attention
@@ -28,8 +28,6 @@ from transformer.network.layers import sinusoidal_positions
 from transformer.network.probe import Probe
 from transformer.training import TrainingConfig, measure, seeded_model, train
 from transformer.web.sessions.models import about
-
-from .networks import network
 
 ROOT = Path(__file__).parents[1]
 ENGLISH = json.loads((ROOT / "assets/locales/en.json").read_text("utf-8"))
@@ -159,42 +157,6 @@ def test_with_dropout_on_a_model_measures_worse_than_it_is(classroom: Translator
     assert (model.eval() and loss()) < 0.8 * (model.train() and loss())
 
 
-def rows_masked(mask: Tensor, closed: float) -> Probe:
-    """Decoder self-attention as tutorials write it: `closed` is the score of a masked cell."""
-    seen: dict[str, Tensor] = {}
-
-    def probe(name: str, value: Tensor) -> Tensor:
-        if name.startswith("decoder") and name.endswith("self_attention.scores"):
-            seen["scores"] = value
-        if name.startswith("decoder") and name.endswith("self_attention.weights"):
-            return seen["scores"].masked_fill(~mask, closed).softmax(dim=-1)
-        return value
-
-    return probe
-
-
-@pytest.mark.parametrize("layers", [1, 2])
-def test_a_padding_mask_over_rows_spoils_the_loss_or_its_gradients(layers: int) -> None:
-    src = torch.tensor([[1, 2, 3], [2, 3, 1]])
-    tgt, wanted = torch.tensor([[1, 4, 5, 6], [1, 4, 0, 0]]), torch.tensor([[4, 5, 6, 2], [4, 2, 0, 0]])
-    mask = (tgt != 0)[:, None, :, None] & torch.ones(4, 4, dtype=torch.bool).tril()
-
-    def loss(closed: float) -> tuple[Tensor, bool]:
-        model = network(num_decoder_layers=layers).double()
-        logits = model(src, tgt, probe=rows_masked(mask, closed)).logits
-        value = F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), ignore_index=0)
-        value.backward()
-        gradients = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
-        return value, all(bool(gradient.isfinite().all()) for gradient in gradients)
-
-    spoiled, finite = loss(-math.inf)
-    assert spoiled.isfinite() == (layers == 1)
-    assert not finite
-    unnoticed, finite = loss(-1e9)
-    assert unnoticed.isfinite()
-    assert finite
-
-
 def test_what_is_left_for_the_words_depends_on_the_padding(classroom: Translator) -> None:
     checkpoint = classroom.checkpoint
     src, tgt = ids(classroom, classroom.translate(DOG))
@@ -221,34 +183,11 @@ def test_most_of_an_encoder_layer_s_weights_are_in_its_feed_forward_network(name
     assert network > sum(counts.values()) / 2
 
 
-def test_near_positions_have_similar_patterns_and_late_dimensions_hardly_change() -> None:
-    encoding = sinusoidal_positions(40, 64)
-    cosine = F.cosine_similarity(encoding[:1], encoding, dim=-1)
-    assert cosine[1] > cosine[5:].max()
-    change = (encoding[1:10] - encoding[:1]).abs().amax(dim=0)  # over a sentence of ten words
-    assert change[:2].min() > 0.9
-    assert change[-2:].max() < 0.002
-
-
 @pytest.mark.parametrize("name", ["toy", "classroom"])
 def test_positions_would_drown_embeddings_that_are_not_scaled(name: str) -> None:
     model = Translator.load(name, device="cpu").checkpoint.model
     length = model.src_embedding.weight.norm(dim=-1).median()
     assert length < 0.5 * model.positions[:10].norm(dim=-1).min() < math.sqrt(model.config.d_model) * length
-
-
-def test_without_positions_only_the_causal_mask_tells_an_order() -> None:
-    model = network(positional_encoding=False).double()
-    one, two = torch.tensor([[1, 2, 3]]), torch.tensor([[3, 1, 2]])
-    tgt = torch.tensor([[1, 4, 5, 6]])
-    with torch.no_grad():
-        torch.testing.assert_close(model(one, tgt).logits, model(two, tgt).logits)
-        turned = torch.tensor([[1, 5, 4, 6]])  # the same words up to the last
-        same = model(one, tgt).logits[0, -1] - model(one, turned).logits[0, -1]
-        everything = torch.ones(4, 4, dtype=torch.bool)
-        bag = [model(one, each, tgt_mask=everything).logits[0, -1] for each in (tgt, turned)]
-    assert same.abs().max() > 1e-3
-    torch.testing.assert_close(*bag)
 
 
 # ---- alignment, and what the models are ----

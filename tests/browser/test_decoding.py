@@ -1,6 +1,6 @@
 """Decoding strategies on the page: a number of each is the server's, and a link brings them back.
 
-That the server's are the model's is tested in tests/web/api/test_decoding.py.
+That the server's are right is tested in tests/js/engine.test.ts.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Inside a head: what is written before "=" gives what is written after it, and the weights are the run's.
 
-That the server sends the model's numbers is tested in tests/web/api/test_sublayers.py; that shown digits are always
+That the server sends the model's numbers is tested in tests/js/engine.test.ts; that shown digits are always
 enough for the shown result, in tests/js/numbers.test.ts.
 """
 

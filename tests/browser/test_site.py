@@ -115,7 +115,7 @@ def test_every_tab_is_there_for_everybody(browser: Browser, site: str) -> None:
     with visiting(browser, 390, "dark") as context:
         page = opened(context, f"{site}?tab=overview&language=zh-Hans")
         for tab in TABS:
-            page.locator(f"#tab-{tab}").click()
+            page.get_by_role("tab", name=t(f"tab.{tab}", "zh-Hans"), exact=True).click()
             page.wait_for_function(SETTLED)
             assert broken_rules(page, whole=True) + faults(page, LOOK, "size") == [], tab
 

@@ -38,7 +38,7 @@ def expect_output(page: Page, run: Translation) -> None:
 
 
 def expect_made(page: Page, *changes: str) -> None:
-    """All changes of the run, as its link has them. What becomes of each is tested in tests/web/api/test_what_if.py."""
+    """All changes of the run, as its link has them. What becomes of each is tested in tests/js/engine.test.ts."""
     written = "() => (location.search.match(/changes=([^&]*)/)?.[1] ?? '').split('*')"
     until(lambda: sorted(page.evaluate(written)) == sorted(changes))
     expect(chips(page)).to_have_count(len(changes))
@@ -101,7 +101,12 @@ def test_heads_are_silenced_isolated_and_measured_on_their_map(shared: Visit) ->
     first = t("change.ablate", kind=t("change.of.cross"), layer=2, head=1)
     page.get_by_role("button", name=f"{t('changed.undo')}: {first}").click()
     expect_made(page, "ablate.cross.1.4")
-    expect_output(page, translate(CLASSROOM, {"do": "ablate", "kind": "cross", "layer": 0, "head": 3}))
+    run = translate(CLASSROOM, {"do": "ablate", "kind": "cross", "layer": 0, "head": 3})
+    expect_output(page, run)
+    for name, each in (("original", translate(CLASSROOM)), ("modified", run)):
+        told = re.compile(f"^{t(f'whatif.{name}')}.*{each.attention.cross[1].weights[0].max():.2f}")
+        page.locator(f"#whatif [value={name}]").click()
+        expect(page.locator(f"#whatif [data-map={name}] .heatmap")).to_have_attribute("aria-label", told)
     page.get_by_role("button", name=t("changed.undo_all")).click()
     layer_name = page.locator("#whatif .score-grid .axis", has_text=t("layer_n", layer=2))
     for count in (0, 4, 0):
@@ -177,22 +182,6 @@ def test_a_candidate_is_forced_and_decoding_goes_on_from_there(shared: Visit) ->
 
 
 # ---- in a link, and in every tab
-
-
-def test_a_link_restores_changes(shared: Visit) -> None:
-    """Three kinds of changes; tests/js/changes.test.ts has them all."""
-    page = go(shared, TOY, "ablate.cross.2.6*edit_mask.cross.2.1.closed*force_word.5..", head=6)
-    run = translate(
-        TOY,
-        {"do": "ablate", "kind": "cross", "layer": 1, "head": 5},
-        {"do": "edit_mask", "kind": "cross", "query": 1, "key": 0, "allowed": False},
-        {"do": "force_word", "step": 4, "word": "."},
-    )
-    expect_output(page, run)
-    for name, each in (("original", translate(TOY)), ("modified", run)):
-        told = re.compile(f"^{t(f'whatif.{name}')}.*{each.attention.cross[1].weights[5].max():.2f}")
-        page.locator(f"#whatif [value={name}]").click()
-        expect(page.locator(f"#whatif [data-map={name}] .heatmap")).to_have_attribute("aria-label", told)
 
 
 def test_a_fully_masked_row_attends_to_nothing(shared: Visit) -> None:

@@ -14,26 +14,14 @@ from transformer.analysis.notebook import notebook
 from transformer.analysis.self_checks import check
 from transformer.data.alignment import AlignedPair, GoldAlignment
 from transformer.inference.attention_maps import KINDS, AttentionMap, AttentionMaps, Kind
-from transformer.web.api.heads import heads
 from transformer.web.api.payload import TICKS, for_page, packed, page_maps
 from transformer.web.api.runs import attention, contributions, translate
 from transformer.web.server.page_routes import LEVEL
 
 from ...marian import SENTENCES
-from .endpoints import BEER, ask, called, floats
+from .endpoints import BEER, called
 
-# ---- every weight and every number ----
-
-
-def test_a_run_for_the_page_carries_every_weight_and_what_every_head_is_like(toy: Translator) -> None:
-    run = toy.translate(BEER)
-    page = for_page(run, None, toy.checkpoint)
-    for kind in KINDS:
-        maps, sent = run.attention.of(kind), page["attention"][kind]
-        np.testing.assert_array_equal(floats(sent["weights"]), np.stack([m.weights for m in maps]).ravel())
-        assert (sent["layers"], sent["heads"]) == (6, 8)
-        assert ([*sent["queries"]], [*sent["keys"]]) == (list(maps[0].query_tokens), list(maps[0].key_tokens))
-        assert sent["allowed"] == maps[0].allowed.tolist()
+# ---- weights and numbers: that the page gets each of them is tested in tests/js/engine.test.ts ----
 
 
 def test_packed_weights_print_as_the_runs_own(monkeypatch: pytest.MonkeyPatch, toy: Translator) -> None:
@@ -102,15 +90,6 @@ def test_gold_belongs_to_a_run_that_says_the_reference(toy: Translator) -> None:
     assert shown == {"text": "i want beer .", "same": False, "aligned": True, "held_out": "", "gold": None}
 
 
-def test_the_page_learns_what_heads_are_worth() -> None:
-    answer = ask(heads, {"checkpoint": "toy", "sentence": BEER})
-    assert answer["held_out"] is None
-    assert [(each["layer"], each["head"]) for each in answer["ablations"]] == [(n // 8, n % 8) for n in range(48)]
-    answer = ask(heads, {"checkpoint": "classroom", "sentence": "Den Hund sieht der Lehrer"})
-    assert answer["held_out"]["sentences"] == 1000
-    assert np.array(answer["held_out"]["error_rates"]).shape == (2, 4)
-
-
 # ---- the kind of network ----
 
 
@@ -126,12 +105,6 @@ def test_the_page_is_told_what_a_network_does_otherwise(pieces: Translator) -> N
     facts |= {"pieces": True, "start_is_padding": True, "silent": ["P", "S", "<pad>"]}
     assert told["model"].items() >= facts.items()
     assert [each.name for each in check(pieces, run) if each.ok] == ["rows", "masked", "cached", "torch"]
-
-
-def test_nothing_is_otherwise_in_a_shipped_one(toy: Translator) -> None:
-    facts = {"tied_output": False, "one_vocabulary": False, "scaled": True, "sinusoid": "interleaved", "pieces": False}
-    facts |= {"start_is_padding": False, "silent": []}
-    assert for_page(toy.translate("ich"), None, toy.checkpoint)["model"].items() >= facts.items()
 
 
 def test_page_and_files_have_the_words_of_a_run_of_pieces(pieces: Translator) -> None:

@@ -8,9 +8,9 @@ from transformer.data import CORPORA
 from transformer.inference.attention_maps import KINDS
 from transformer.web.api.runs import awaited
 from transformer.web.api.runs import run as plain_run
-from transformer.web.api.translate import show, surprise, translate
+from transformer.web.api.translate import surprise, translate
 
-from .endpoints import BEER, FLAGSHIP, as_sent, ask
+from .endpoints import BEER, FLAGSHIP, ask
 
 
 def test_a_surprise_is_a_held_out_sentence_translated_by_the_model_that_never_saw_it() -> None:
@@ -37,15 +37,6 @@ def test_where_a_sentence_cannot_be_read_an_example_stands_in_beside_the_refusal
     answer = ask(translate, {"checkpoint": "toy", "sentence": "wasser", "changes": changes, "or_example": True})
     assert answer["refused"]["key"] == "error.unknown"
     assert (answer["run"]["sentence"], answer["run"]["changes"]) == (BEER, changes[:1])
-
-
-def test_the_page_learns_what_the_corpus_says() -> None:
-    reference = as_sent(show("classroom", "Gestern hat sie drei Bücher gelesen"))["run"]["reference"]
-    assert reference["text"] == "yesterday she read three books ."
-    words = reference["text"].split()
-    assert reference["gold"]["sure"][words.index("read")] == [5]
-    assert reference["gold"]["possible"][words.index("read")] == [1]
-    assert show("toy", "cola bier")["run"]["reference"] is None
 
 
 def test_sentences_that_wait_are_translated_with_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
