@@ -78,7 +78,7 @@ def test_every_tab_is_there_for_everybody(browser: Browser, file: str) -> None:
 
 
 def test_it_says_the_numbers_of_the_run(browser: Browser, file: str, run: Translation) -> None:
-    """One of what it opens with, and one that is asked for: what it holds is tested in tests/web/api/test_frozen.py."""
+    """Of what it opens with, and of what is asked for. What it holds is tested in tests/web/api/test_frozen.py."""
     with reading(browser) as page:
         opened(page, f"{file}#tab=translate")
         first = page.locator("#story .candidates li").first
@@ -91,6 +91,16 @@ def test_it_says_the_numbers_of_the_run(browser: Browser, file: str, run: Transl
         assert float(str(cell.get_attribute("data-value"))) == pytest.approx(float(q[0]), abs=1e-5)
         cell.click()  # a row of a matrix is not in the file
         expect(page.locator(".arithmetic-panel")).to_contain_text(t("error.not_in_file"))
+        page.get_by_role("tab", name=t("tab.positions")).click()
+        drawn(page, "positions")
+        for n, part in (
+            (3, run.source_input.embedding),
+            (5, run.source_input.input),
+        ):  # the last is a sum of two arrays
+            chart = page.locator("#positions .number-chart").nth(n)
+            chart.locator("canvas").hover(position={"x": 2, "y": 4}, force=True)
+            told = page.locator("#positions .pointed-number").nth(n)
+            expect(told).to_contain_text(f"{part[0, 0]:.3f}".replace("-", "−"))
 
 
 def test_links_lead_to_places_and_back(browser: Browser, file: str) -> None:
@@ -134,10 +144,11 @@ def test_words_that_python_forced_or_drew_are_said_to_be(browser: Browser, tmp_p
 
 
 def test_a_visitors_text_is_text_and_words_are_of_pieces(browser: Browser, marian: Path, tmp_path: Path) -> None:
-    sentence = "</script><img src=x onerror=alert(1)> <!-- \u2028 <b>Bier</b> {{1}}"
+    sentence = '</title></script><img src=x onerror=alert(1)> <!-- \u2028 <b>Bier</b> {{1}} </style>" onload="f()'
     Translator.load(marian).translate(sentence).to_html(tmp_path / "run.html")
     with reading(browser) as page:
         opened(page, (tmp_path / "run.html").as_uri())
+        expect(page).to_have_title(re.compile("^</title></script><img"))
         for tab, unit in itertools.product(TABS[:3], ("words", "pieces")):
             page.locator(f"#tab-{tab}").click()
             page.locator(f"#unit button[value={unit}]").click()

@@ -26,12 +26,6 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Hub:
     return Hub(folder)
 
 
-@pytest.fixture(autouse=True)
-def _sends(hub: Hub) -> None:
-    """The Hub holds nothing back that a test before this one held."""
-    hub.may_send.set()
-
-
 @pytest.fixture(scope="module")
 def server(hub: Hub, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     home = str(tmp_path_factory.mktemp("home"))
