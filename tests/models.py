@@ -1,5 +1,7 @@
 """Small models as checkpoints and as portable files, and any JSON."""
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -9,7 +11,7 @@ from transformer import Transformer, Translator, Vocabulary
 from transformer.data import uploaded_corpus
 from transformer.data.vocabulary import END, PAD, START
 from transformer.storage.checkpoint import Checkpoint
-from transformer.storage.portable import PortableModel
+from transformer.storage.portable import PortableModel, save_portable
 
 from .networks import SIZES, network
 
@@ -61,6 +63,14 @@ def of_pairs(*pairs: tuple[str, str]) -> PortableModel:
     model = network(d_model=2, n_heads=1, num_encoder_layers=1, num_decoder_layers=1, max_len=200, **sizes)
     checkpoint = Checkpoint(model, corpus.src_vocab, corpus.tgt_vocab, corpus.source_length, output_limit=91)
     return PortableModel(checkpoint, "big", "own", corpus.pairs, {}, "")
+
+
+def as_file(model: PortableModel) -> bytes:
+    """The file that a visitor sends."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "model"
+        save_portable(model, file)
+        return file.read_bytes()
 
 
 def babbling(model: Transformer) -> Translator:

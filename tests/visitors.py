@@ -10,11 +10,9 @@ import json
 import math
 import random
 import re
-import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, Self
 
 import httpx
@@ -25,11 +23,12 @@ from transformer import Translator
 from transformer.data.classroom.corpus import HELD_OUT_SENTENCES, sample
 from transformer.inference.attention_maps import KINDS
 from transformer.live.form import DEFAULTS
-from transformer.storage.portable import PortableModel, save_portable
+from transformer.storage.portable import PortableModel
 from transformer.web.api.table import QUESTIONS
 from transformer.web.server.programs import plain
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
 
+from .models import as_file
 from .web.api.endpoints import ACTIONS, COMPUTED
 
 Ask = Callable[["Question"], Awaitable[Any]]
@@ -292,10 +291,7 @@ def table() -> dict[str, Any]:
 def model_file() -> bytes:
     """The classroom's model as a file."""
     checkpoint = Translator.load("classroom", device="cpu").checkpoint
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "model"
-        save_portable(PortableModel(checkpoint, "load", "classroom", pairs(), {}, ""), file)
-        return file.read_bytes()
+    return as_file(PortableModel(checkpoint, "load", "classroom", pairs(), {}, ""))
 
 
 def train(session: str, steps: int, corpus: str = "classroom", **network: int) -> Question:

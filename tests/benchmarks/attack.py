@@ -31,10 +31,10 @@ import orjson
 
 from tests.benchmarks.load import used
 from tests.browser.conftest import Server
-from tests.models import small
+from tests.models import as_file, small
 from tests.visitors import Connection, Question, Visitor, ask, model_file, problem, sentences, train, train_mistake
 from tests.web.nginx import MISSING, PROGRAM, nginx_before
-from transformer.storage.portable import PortableModel, save_portable
+from transformer.storage.portable import PortableModel
 
 HONEST = "127.0.0.2"
 INTERVAL = 0.1  # s between two requests of the honest visitor
@@ -293,10 +293,7 @@ def big_file(d_model: int = 512) -> bytes:
     sizes = {"d_model": d_model, "n_heads": 8, "d_ff": 2048, "num_encoder_layers": 6, "num_decoder_layers": 6}
     model = small("w", **sizes, max_len=100)
     checkpoint = replace(model, source_length=100, output_limit=100)
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "model"
-        save_portable(PortableModel(checkpoint, "big", "own", (("w1", "w2"),), {}, ""), file)
-        return file.read_bytes()
+    return as_file(PortableModel(checkpoint, "big", "own", (("w1", "w2"),), {}, ""))
 
 
 @contextmanager

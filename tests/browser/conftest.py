@@ -33,7 +33,9 @@ from playwright.sync_api import (
 
 from transformer import Translation, Translator
 from transformer.inference.interventions import Interventions
+from transformer.storage.portable import PortableModel
 
+from ..models import as_file
 from .chromium import launched
 from .wire import question
 
@@ -317,6 +319,11 @@ class Visit:
     def ask(self, sentence: str) -> None:
         with self.answered():
             self.type(sentence)
+
+    def bring_model(self, model: PortableModel) -> None:
+        """In the tab Train."""
+        file: Any = {"name": "model.safetensors", "mimeType": "", "buffer": as_file(model)}
+        self.page.locator("#bring-model").set_input_files(file)
 
     def choose_model(self, checkpoint: str) -> None:
         if self.page.locator("#checkpoint").input_value() != checkpoint:

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from transformer import Vocabulary
 from transformer.storage.checkpoint import Checkpoint
-from transformer.storage.portable import PortableModel, save_portable
+from transformer.storage.portable import PortableModel
 
 from ..networks import network
 from .conftest import FRAMES, Visit, forgotten, in_menu
@@ -43,8 +43,7 @@ RAN = """() => [
 ].map((each) => each.outerHTML.slice(0, 200))"""  # noqa: E501
 
 
-@pytest.fixture(scope="module")
-def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def evil() -> PortableModel:
     """A whole file: only its words are bad."""
     checkpoint = Checkpoint(
         network(),
@@ -56,16 +55,14 @@ def evil(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sentences = [" ".join(MARKUP[at : at + 4]) for at in range(5)]
     pairs = tuple((sentence, f"{sentence} {MARKUP[0]}") for sentence in sentences)
     training = {"steps": 3, "learning_rate": 0.001, "schedule": "constant", "seed": 42, "held_out_pairs": 1}
-    file = tmp_path_factory.mktemp("evil") / "evil.safetensors"
-    save_portable(PortableModel(checkpoint, MARKUP[0], "own", pairs, training, TEXT), file)
-    return file
+    return PortableModel(checkpoint, MARKUP[0], "own", pairs, training, TEXT)
 
 
 @pytest.fixture(scope="module")
-def brought(returning: Visit, evil: Path) -> Iterator[Page]:
+def brought(returning: Visit) -> Iterator[Page]:
     with forgotten(returning) as visit:
         page = visit.open("?tab=train")
-        page.locator("#bring-model").set_input_files(evil)
+        visit.bring_model(evil())
         expect(page.locator("#checkpoint option:checked")).to_contain_text(MARKUP[0])
         visit.ask(" ".join(MARKUP[:5]))
         expect(page.locator(".run .tokens").first).to_contain_text(MARKUP[4])

@@ -3,10 +3,9 @@
 import re
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from transformer.storage.portable import PortableModel, save_portable
+from transformer.storage.portable import PortableModel
 
 from ..models import of_words
 from . import made_up, maps
@@ -92,17 +91,6 @@ def test_each_of_the_three_maps_opens_on_the_largest_change(shared: Visit) -> No
 ON_PAPER = 12  # rows and columns of a map
 
 
-@pytest.fixture(scope="module")
-def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random network whose attention is sharp."""
-    checkpoint = of_words(WORDS, sharpness=40)
-    source, target = checkpoint.src_vocab.words, checkpoint.tgt_vocab.words
-    pairs = ((" ".join(source), " ".join(target[1 : WORDS - 1])),)
-    made = tmp_path_factory.mktemp("long") / "long.safetensors"
-    save_portable(PortableModel(checkpoint, "long", "own", pairs, {}, "# long\n"), made)
-    return made
-
-
 def expect_named_in_view(page: Page, tab: str, among: str) -> None:
     """The source words that the tab's sentence names, among the elements that show their weights."""
     panel = page.get_by_role("tabpanel", name=t(f"tab.{tab}"))
@@ -112,10 +100,14 @@ def expect_named_in_view(page: Page, tab: str, among: str) -> None:
         expect(panel.locator(among).get_by_text(word, exact=True)).to_be_in_viewport(ratio=0.6)
 
 
-def test_what_the_page_says_of_33_words_is_in_view(visit: Visit, file: Path) -> None:
+def test_what_the_page_says_of_33_words_is_in_view(visit: Visit) -> None:
+    """A random network whose attention is sharp."""
+    checkpoint = of_words(WORDS, sharpness=40)
+    source, target = checkpoint.src_vocab.words, checkpoint.tgt_vocab.words
+    pairs = ((" ".join(source), " ".join(target[1 : WORDS - 1])),)
     page = visit.open("?tab=train")
     with visit.answered():
-        page.locator("#bring-model").set_input_files(file)
+        visit.bring_model(PortableModel(checkpoint, "long", "own", pairs, {}, "# long\n"))
     current = page.locator("#translation [aria-current=step]")
     for size in (PROJECTOR, PHONE):
         page.set_viewport_size(size)

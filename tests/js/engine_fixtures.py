@@ -103,7 +103,9 @@ def cases() -> Iterator[Case]:
             yield "translate", {"checkpoint": name, "sentence": each, "or_other_model": True, "or_example": True}
             yield "alternatives", {"checkpoint": name, "sentence": each, "own": []}
         nothing = [{"do": "remove_mask", "kind": "unknown"}]
-        yield "translate", {"checkpoint": name, "sentence": "Raumschiff", "changes": nothing, "or_example": True}
+        swapped = [ABLATED, {"do": "swap_word", "position": 0, "word": "ein"}]  # of which the first alone is made
+        for made in (nothing, swapped):
+            yield "translate", {"checkpoint": name, "sentence": "Raumschiff", "changes": made, "or_example": True}
         for made in changes(name):
             yield "translate", {"checkpoint": name, "sentence": OTHER[name], "changes": made}
             yield "stack", {"checkpoint": name, "sentence": sentence, "changes": made}

@@ -4,7 +4,7 @@ import "./page.ts";
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
 import { setShippedModels } from "../../assets/web/api/models.ts";
-import { awaitedModel, cancelWait, secondsLeft, whenLoaded } from "../../assets/web/api/real-models.ts";
+import { cancelWait, secondsLeft, whenLoaded } from "../../assets/web/api/real-models.ts";
 
 Object.assign(document, { baseURI: "https://example.org", dispatchEvent() {} });
 const real = { languages: [], licence: "", size: 0 };
@@ -38,22 +38,6 @@ beforeEach(() => {
   cancelWait();
   streams = [];
   heard = [];
-});
-
-test("a model of this page is there at once, a real one when the server says so, and at once from then on", async () => {
-  choose("toy");
-  assert.deepEqual(heard, ["toy"]);
-  choose("a");
-  await settled();
-  assert.equal(awaitedModel()?.checkpoint, "a");
-  streams[0].send({ event: "ready" });
-  streams[0].end();
-  await settled();
-  assert.deepEqual(heard, ["toy", "a"]);
-  assert.equal(awaitedModel(), null);
-  choose("a");
-  assert.deepEqual(heard, ["toy", "a", "a"]);
-  assert.equal(streams.length, 1);
 });
 
 test("another choice ends the wait; the same choice again goes on with it", async () => {

@@ -10,7 +10,7 @@ from transformer.web.api.runs import awaited
 from transformer.web.api.runs import run as plain_run
 from transformer.web.api.translate import surprise, translate
 
-from .endpoints import BEER, FLAGSHIP, ask
+from .endpoints import ask
 
 
 def test_a_surprise_is_a_held_out_sentence_translated_by_the_model_that_never_saw_it() -> None:
@@ -24,19 +24,6 @@ def test_a_surprise_is_a_held_out_sentence_translated_by_the_model_that_never_sa
 def test_the_examples_of_the_classroom_are_translated_right() -> None:
     for each in CORPORA["classroom"].examples:
         assert ask(translate, {"checkpoint": "classroom", "sentence": each.sentence})["run"]["reference"]["same"]
-
-
-def test_where_a_sentence_cannot_be_read_an_example_stands_in_beside_the_refusal() -> None:
-    for own, key in (("hunt", "error.unknown_near"), ("", "error.empty")):
-        answer = ask(translate, {"checkpoint": "classroom", "sentence": own, "or_example": True})
-        assert (answer["run"]["sentence"], answer["refused"]["key"]) == (FLAGSHIP, key)
-    changes = [
-        {"do": "ablate", "kind": "cross", "layer": 0, "head": 1},
-        {"do": "swap_word", "position": 3, "word": "cola"},
-    ]
-    answer = ask(translate, {"checkpoint": "toy", "sentence": "wasser", "changes": changes, "or_example": True})
-    assert answer["refused"]["key"] == "error.unknown"
-    assert (answer["run"]["sentence"], answer["run"]["changes"]) == (BEER, changes[:1])
 
 
 def test_sentences_that_wait_are_translated_with_the_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from transformer.live.limits import Limits
-from transformer.storage.portable import PortableModel, max_file_bytes, save_portable
+from transformer.storage.portable import max_file_bytes
 from transformer.web.api import models as api_models
 from transformer.web.client import MAX_NAME
 from transformer.web.fair_queue import FairQueue
@@ -23,7 +23,7 @@ from transformer.web.sessions import models
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX, ModelStore
 from transformer.web.sessions.training_queue import TrainingQueue
 
-from ...models import packed
+from ...models import as_file, packed
 from ..caller import Caller
 from ..loop import async_test, until
 
@@ -57,14 +57,9 @@ def limit(queue: TrainingQueue, **limits: int) -> None:
     queue.limits = queue._store.limits = Limits(**limits)
 
 
-def content(portable: PortableModel, folder: Path) -> bytes:
-    save_portable(portable, folder / "content")
-    return (folder / "content").read_bytes()
-
-
 @pytest.fixture
-def file(tmp_path: Path) -> bytes:
-    return content(packed(), tmp_path)
+def file() -> bytes:
+    return as_file(packed())
 
 
 def refusal(response: Any) -> str:
@@ -91,7 +86,7 @@ def test_a_model_is_uploaded_and_downloaded(client: TestClient, queue: TrainingQ
 
 
 def test_a_file_that_cannot_be_kept_is_refused_and_removed(
-    client: TestClient, queue: TrainingQueue, file: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, queue: TrainingQueue, file: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def upload(body: bytes, **headers: str) -> str:
         key = refusal(client.post("/models", content=body, headers=headers or ME))
@@ -104,7 +99,7 @@ def test_a_file_that_cannot_be_kept_is_refused_and_removed(
     limit(queue, parameters=100)
     assert upload(file) == "file.parameters"
     limit(queue, megabytes=1)
-    assert upload(content(packed(d_model=512, n_heads=4), tmp_path)) == "store.full"
+    assert upload(as_file(packed(d_model=512, n_heads=4))) == "store.full"
     monkeypatch.setattr("secrets.token_hex", lambda size: "full")
     (queue._store.folder / "full.safetensors").symlink_to("/dev/full")  # a device that has space for nothing
     assert upload(file) == "file.no_space"
@@ -121,8 +116,8 @@ def test_a_file_that_cannot_be_kept_is_refused_and_removed(
         (".bashrc", 'filename="bashrc.safetensors"'),
     ],
 )
-def test_a_download_is_named_after_its_model(client: TestClient, name: str, disposition: str, tmp_path: Path) -> None:
-    body = content(replace(packed(), name=name), tmp_path)
+def test_a_download_is_named_after_its_model(client: TestClient, name: str, disposition: str) -> None:
+    body = as_file(replace(packed(), name=name))
     model = client.post("/models", content=body, headers={"Session": "x" * 2 * MAX_NAME}).json()["model"]
     assert model["name"] == name
     headers = client.get(f"/models/{model['checkpoint']}").headers

@@ -12,10 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from transformer.storage.portable import save_portable
-
 from ...browser.conftest import Server
-from ...models import packed
+from ...models import as_file, packed
 from ..nginx import MISSING, PRINTED, PROGRAM, nginx_before
 
 pytestmark = pytest.mark.slow
@@ -57,31 +55,24 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield Site(f"http://127.0.0.1:{port}/", servers)
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    file = tmp_path_factory.mktemp("model") / "mine"
-    save_portable(packed(), file)
-    return file.read_bytes()
-
-
-def uploaded(visitor: httpx.Client, model: bytes) -> str:
+def uploaded(visitor: httpx.Client) -> str:
     """The path of a model of their own, which is on one replica only."""
-    answer = visitor.post("models", content=model, headers={"Session": "me"}).json()
+    answer = visitor.post("models", content=as_file(packed()), headers={"Session": "me"}).json()
     return f"models/{answer['model']['checkpoint']}"
 
 
-def test_a_visitor_stays_on_a_replica(site: Site, model: bytes) -> None:
+def test_a_visitor_stays_on_a_replica(site: Site) -> None:
     visitor = site.visitor(STICKY)
-    path = uploaded(visitor, model)
+    path = uploaded(visitor)
     assert {visitor.get(path).status_code for _ in range(20)} == {200}
     assert sorted(httpx.get(server.url + path, trust_env=False).status_code for server in site.servers) == [200, 404]
     others = {site.visitor(STICKY).get(path).status_code for _ in range(20)}
     assert others == {200, 404}
 
 
-def test_a_class_has_its_teacher_and_its_phones_on_different_replicas(site: Site, model: bytes) -> None:
+def test_a_class_has_its_teacher_and_its_phones_on_different_replicas(site: Site) -> None:
     teacher = site.visitor(CLASS)
-    path = uploaded(teacher, model)
+    path = uploaded(teacher)
     phones = [site.visitor(CLASS) for _ in range(30)]
     elsewhere = [n for n, phone in enumerate(phones) if phone.get(path).status_code == 404]
     assert 0 < len(elsewhere) < 30
