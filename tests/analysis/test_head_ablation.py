@@ -18,7 +18,7 @@ from transformer.analysis import head_ablation as heads
 from transformer.analysis.head_ablation import SLACK, ablations, cross_attention_ablations, pairs_as_data
 from transformer.analysis.sublayer import record
 from transformer.inference.attention_maps import KINDS
-from transformer.inference.interventions import AblateHead, ForceWord, Interventions, RemoveMask
+from transformer.inference.interventions import AblateHead, Interventions, RemoveMask
 from transformer.storage.checkpoint import Checkpoint
 
 from ..networks import is_clear, network
@@ -136,24 +136,6 @@ def test_no_tensor_exceeds_the_limit(fields: dict[str, Any], monkeypatch: pytest
 
 
 # Comparison
-
-
-def test_the_difference_is_given_step_by_step(toy: Translator) -> None:
-    run = toy.translate("ich mochte ein bier")
-    same = compare(run, run)
-    assert all(step.same_input and step.baseline == step.modified for step in same.steps)
-    assert not any(layer.any() for layers in same.maps.values() for layer in layers)
-    forced = toy.translate("ich mochte ein bier", interventions=Interventions((ForceWord(3, "coke"),)))
-    found = compare(run, forced)
-    assert [step.same_input for step in found.steps] == [True] * 4 + [False] * 2
-    fourth = found.steps[3]
-    assert fourth.baseline
-    assert fourth.modified
-    assert (fourth.baseline.token, fourth.modified.token) == ("beer", "coke")
-    assert fourth.new_probability == pytest.approx(
-        fourth.baseline.probability, abs=1e-5
-    )  # the distribution is the same, only the choice differs
-    np.testing.assert_allclose(found.maps["cross"][0][:, :4], 0, atol=1e-5)
 
 
 def test_runs_of_different_lengths_and_masks_are_compared_on_their_common_rows(babbler: Translator) -> None:

@@ -114,7 +114,8 @@ def textbook_beam(model: Transformer, longest: int, width: int, alpha: float) ->
 
 
 def test_a_narrow_beam_equals_a_textbook_implementation() -> None:
-    """Width 1 is greedy decoding. storage/test_marian.py compares the other penalty with `transformers`."""
+    """Width 1 is greedy decoding. storage/test_marian.py compares the other penalty with `transformers`, and
+    tests/js/engine.test.ts the whole tree."""
     assert length_penalty(7, 0.5) == pytest.approx(math.sqrt(2))  # Wu et al. 2016
     outputs = set()
     for seed, width, alpha in itertools.product(range(3), (1, 2, 5), (0.0, 0.6, 2.0)):
@@ -122,31 +123,6 @@ def test_a_narrow_beam_equals_a_textbook_implementation() -> None:
         assert search.output(search.best) == textbook_beam(sharp(seed), 5, width, alpha)
         outputs.add((seed, *search.output(search.best)))
     assert len(outputs) > 3  # the width matters, or greedy decoding would be compared with itself
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_tree_is_complete(seed: int) -> None:
-    width, steps = 3, 6
-    search = beam_search(sharp(seed), TOY_SRC, 6, 7, steps, width, 0.6)
-    tree = search.hypotheses
-    for i, one in enumerate(tree):
-        parent = None if one.parent is None else tree[one.parent]
-        assert (one.parent is None) == (one.step == 0)
-        assert parent is None or (parent.fate == "kept" and parent.step == one.step - 1)
-        before = parent.log_probability if parent else 0.0
-        assert one.log_probability == pytest.approx(before + math.log(one.probability), abs=1e-4)
-        assert one.score == pytest.approx(one.log_probability / length_penalty(one.step + 1, 0.6))
-        assert (one.fate == "finished") <= (one.token == 7)
-        siblings = [other for other in tree if (other.parent, other.step) == (one.parent, one.step)]
-        assert len({other.token for other in siblings}) == len(siblings) == width + 1
-        assert search.output(i)[-1] == one.token
-    for step in range(steps):
-        here = [one for one in tree if one.step == step]
-        gone = sum(one.fate == "finished" for one in tree if one.step < step)
-        stayed = [one for one in here if one.fate != "dropped"]
-        assert len(stayed) == (width - gone if here else 0)
-        lost = [one.log_probability for one in here if one.fate == "dropped"]
-        assert not here or min(one.log_probability for one in stayed) >= max(lost)
 
 
 # Sampling

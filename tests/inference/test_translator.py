@@ -175,16 +175,6 @@ def test_of_many_sentences_the_refused_one_is_named(toy: Translator) -> None:
 # Forced words
 
 
-def test_a_forced_reference_gives_the_models_predictions_at_each_step(toy: Translator) -> None:
-    teacher = ("i", "want", "a", "coke", ".", "E")
-    run = toy.translate(BEER[0], forced=teacher)
-    assert (run.output, run.text) == (teacher, COLA[1])
-    assert run.decoder_input == ("S", *teacher[:-1])
-    assert [step.candidates[0].token for step in run.steps] == ["i", "want", "a", "beer", ".", "E"]
-    for step in run.steps:
-        assert step.probability == next(c.probability for c in step.candidates if c.token == step.token)
-
-
 def test_decoding_continues_from_a_forced_prefix(toy: Translator, beer: Translation) -> None:
     assert toy.translate(BEER[0], forced=("i", "want", "a", "coke")).text == COLA[1]
     for n in range(len(beer.output) + 1):  # its own output
@@ -279,17 +269,6 @@ def test_a_beam_has_words_and_one_of_width_1_is_greedy(classroom: Translator) ->
             classroom.beam(SURE, **arguments)
     with pytest.raises(TypeError, match="not a list"):
         classroom.beam(["ich"])  # type: ignore[arg-type]
-
-
-def test_a_step_has_the_distribution_that_its_word_was_drawn_from(babbler: Translator) -> None:
-    for sampling in (Sampling(2.0, 3, 0.9, 4), Sampling(0.0), Sampling(0.5, 0, 0.5, 1)):
-        for step in babbler.translate("wort3 wort1", sampling=sampling).steps:
-            drawn = sampling.distribution(step.candidates.distribution)
-            after = [float(drawn[babbler.checkpoint.tgt_vocab.ids[each.token]]) for each in step.candidates]
-            chances = {each.token: p for each, p in zip(step.candidates, after, strict=True)}
-            assert chances[step.token] > 0
-            assert sum(after) == pytest.approx(1, abs=1e-5)
-            assert (np.diff(after) < 1e-9).all()  # sampling keeps the order
 
 
 def test_a_sampled_run_repeats_by_its_seed_and_combines_with_changes_and_forced_words(babbler: Translator) -> None:
