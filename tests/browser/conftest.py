@@ -66,6 +66,12 @@ def until(true: Callable[[], bool], timeout_ms: int = TIMEOUT_MS) -> None:
         time.sleep(0.05)
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 class Server:
     """`python app.py` on a port of this machine; it can be killed, and started again on the same port. As a context it
     answers, and then ends."""
@@ -73,9 +79,7 @@ class Server:
     command: tuple[str, ...] = ("app.py",)
 
     def __init__(self, folder: Path = ROOT, log: Path | None = None, **environment: str) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}/"
         here = {"GRADIO_SERVER_NAME": "127.0.0.1", "GRADIO_SERVER_PORT": str(self.port), "TRANSFORMER_DEVICE": "cpu"}
         self._how: dict[str, Any] = {"cwd": folder, "env": os.environ | here | environment}

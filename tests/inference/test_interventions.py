@@ -1,4 +1,7 @@
-"""Each intervention changes exactly the intermediates that it names; they combine; hostile ones are refused."""
+"""Each intervention changes exactly the intermediates that it names; they combine; hostile ones are refused.
+
+What becomes of runs of the shipped models is compared with another program's in tests/js/engine.test.ts.
+"""
 
 import itertools
 import json
@@ -87,32 +90,6 @@ def test_ablation_equals_zeroing_the_heads_columns_of_w_o(kind: Kind) -> None:
     agree(intermediates(AblateHead(kind, 1, 3))["logits"], model(SRC, TGT).logits)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_removing_a_mask_opens_every_cell_of_that_kind_only(babbler: Translator, kind: Kind) -> None:
-    run = babbler.translate(SENTENCE, interventions=changes(RemoveMask(kind)))
-    assert [run.attention.of(each)[0].allowed.all() for each in KINDS] == [each == kind for each in KINDS]
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        EditMask("encoder", 0, 2, False),
-        EditMask("decoder", 1, 3, True),
-        EditMask("cross", 2, 4, True),
-        EditMask("cross", 99, 0, False),  # beyond the output
-    ],
-    ids=repr,
-)
-def test_a_mask_edit_changes_one_cell(babbler: Translator, change: EditMask) -> None:
-    plain, run = babbler.translate(SENTENCE), babbler.translate(SENTENCE, interventions=changes(change))
-    for kind in KINDS:
-        for m, before in zip(run.attention.of(kind), plain.attention.of(kind), strict=True):
-            n = min(len(m.query_tokens), len(before.query_tokens))
-            expected = [[change.query, change.key]] if kind == change.kind and change.query < n else []
-            assert np.argwhere(m.allowed[:n, :n] != before.allowed[:n, :n]).tolist() == expected
-            assert (m.weights[:, ~m.allowed] == 0).all()
-
-
 def test_removed_positions_equal_a_network_without_them() -> None:
     model = network(positional_encoding=False)
     both = intermediates(Positions("encoder", "removed"), Positions("decoder", "removed"))
@@ -141,17 +118,11 @@ def test_a_swapped_word_equals_another_sentence(toy: Translator) -> None:
     assert run.source[3] == "cola"
 
 
-def test_decoding_continues_from_a_forced_word(toy: Translator) -> None:
-    plain = toy.translate("ich möchte ein Bier")
+def test_a_forced_word_is_that_of_a_prefix_and_overrides_it(toy: Translator) -> None:
     run = toy.translate("ich möchte ein Bier", interventions=changes(ForceWord(3, "coke")))
-    assert run.text == "i want a coke ."
-    assert run.steps[3].candidates[0].token == "beer"
-    assert run.steps[3].probability == pytest.approx(plain.steps[3].candidates.probability_of("coke"), abs=1e-5)
     assert_close(run, toy.translate("ich möchte ein Bier", forced=("i", "want", "a", "coke")))
-    ended = toy.translate("ich möchte ein Bier", interventions=changes(ForceWord(1, "E")))
-    assert ended.output == ("i", "E")
     first = toy.translate("ich möchte ein Bier", forced=("a",), interventions=changes(ForceWord(0, "i")))
-    assert_close(first, plain)  # the intervention overrides the prefix
+    assert_close(first, toy.translate("ich möchte ein Bier"))
 
 
 # Complete runs

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from ..browser.conftest import ROOT, Server, until
+from ..browser.conftest import ROOT, Server, free_port, until
 
 NOTHING: Mapping[str, str] = {}
 PROGRAM = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
@@ -25,12 +25,6 @@ http {{
     {printed}
 }}
 """
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @contextmanager
