@@ -1,7 +1,6 @@
 """Every environment variable; a value that it cannot have is refused by name."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from transformer.live.limits import Limits
 from transformer.settings import Variable, from_environment, variables
 from transformer.web.settings import Settings, settings
 
-ROOT = Path(__file__).resolve().parents[1]
 VARIABLES = [(cls, field, each) for cls in (Settings, Limits) for field, each in variables(cls).items()]
 
 

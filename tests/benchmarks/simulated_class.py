@@ -46,7 +46,6 @@ class SimulatedClass:
         self._heard = Heard()
         self._sent: dict[str, float] = {}  # when the teacher went to a place
         self._arrived: dict[str, int] = {}  # students there
-        self._question: dict[str, Any] | None = None
         self._votes: list[float] = []  # when each vote of the question was sent, in this order
         self._counted = 0  # of them, that the projector has shown
         self._class: dict[str, Any] = {}

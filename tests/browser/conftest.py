@@ -24,7 +24,6 @@ from playwright.sync_api import (
     BrowserContext,
     Dialog,
     FrameLocator,
-    Locator,
     Page,
     Request,
     expect,
@@ -170,13 +169,6 @@ def post(url: str, path: str, body: Any, **headers: str) -> httpx.Response:
     return httpx.post(url + path, json=body, headers=headers, timeout=60, trust_env=False)
 
 
-def upload(url: str, content: bytes) -> str:
-    """The key of a model whose file a visitor uploads."""
-    answer = httpx.post(f"{url}models", content=content, headers={"Session": "me"}, timeout=60, trust_env=False)
-    key: str = answer.json()["model"]["checkpoint"]
-    return key
-
-
 @pytest.fixture(scope="session")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """`python app.py` on a free port of this machine, as a visitor meets it: one for all processes of pytest-xdist.
@@ -295,10 +287,7 @@ class Visit:
 
     def tab(self, name: str) -> None:
         """By its name in a link."""
-        self.tab_named(name).click()
-
-    def tab_named(self, name: str) -> Locator:
-        return self.page.locator(f"[role=tab][data-tab-id={name}]")
+        self.page.locator(f"[role=tab][data-tab-id={name}]").click()
 
     def press(self, name: str) -> None:
         """A button of the open tab, by its words."""

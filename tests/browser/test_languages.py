@@ -32,7 +32,6 @@ from .texts import BEGIN, END, mark_texts, strays
 from .wire import asking
 
 NATIVE = {"en": "English", "zh-Hans": "简体中文", "zh-Hant": "繁體中文"}
-BIER = "Ich möchte ein Bier"
 
 # ---- text that is in no catalogue
 
