@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -116,6 +115,9 @@ def test_a_list_that_is_cut_short_says_so() -> None:
     assert [str(Listed(("a", "b", "c")[:n])) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
 
 
+KEY = re.compile(r"\w+(\.\w+)+")
+
+
 @cache
 def messages() -> set[str]:
     """The key of every message that the package can make."""
@@ -123,15 +125,11 @@ def messages() -> set[str]:
     for path in ROOT.glob("transformer/**/*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-                if re.fullmatch(r"Message|\w*Error", ast.unparse(node.func)) and is_key(node.args[0].value):
+                if re.fullmatch(r"Message|\w*Error", ast.unparse(node.func)) and KEY.fullmatch(str(node.args[0].value)):
                     keys.add(str(node.args[0].value))
             elif isinstance(node, ast.Constant) and node.value in EN:
                 keys.add(str(node.value))
     return keys
-
-
-def is_key(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"\w+(\.\w+)+", value) is not None
 
 
 def test_every_sentence_of_the_library_is_in_the_catalogue() -> None:

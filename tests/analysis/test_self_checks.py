@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer import AttentionMap, Transformer, Translation, Translator
+from transformer import Transformer, Translation, Translator
 from transformer.analysis.self_checks import check
 from transformer.inference.attention_maps import KINDS, Kind
 from transformer.inference.translator import Candidates
@@ -29,16 +29,6 @@ def failed(translator: Translator, run: Translation) -> list[str]:
 
 
 Change = Callable[[np.ndarray, np.ndarray], None]
-
-
-def tampered(run: Translation, kind: Kind, change: Change) -> Translation:
-    """The run with changed weights in the last layer of one kind; `change` gets weights (H, Q, K) and `allowed`."""
-    maps = list(run.attention.of(kind))
-    m = maps[-1]
-    weights = m.weights.copy()
-    change(weights, m.allowed)
-    maps[-1] = AttentionMap(kind, m.layer, m.query_tokens, m.key_tokens, weights, m.allowed)
-    return replace(run, attention=replace(run.attention, **{kind: tuple(maps)}))
 
 
 @pytest.mark.parametrize(
@@ -83,7 +73,12 @@ def spoil(weights: np.ndarray, allowed: np.ndarray) -> None:
 def test_other_weights_are_found(
     toy: Translator, beer: Translation, kind: Kind, change: Change, names: list[str]
 ) -> None:
-    assert failed(toy, tampered(beer, kind, change)) == names
+    """In the last layer of one kind."""
+    *maps, m = beer.attention.of(kind)
+    weights = m.weights.copy()
+    change(weights, m.allowed)
+    maps.append(replace(m, weights=weights))
+    assert failed(toy, replace(beer, attention=replace(beer.attention, **{kind: tuple(maps)}))) == names
 
 
 def test_a_probability_that_differs_from_the_full_pass_is_found(toy: Translator, beer: Translation) -> None:

@@ -99,12 +99,6 @@ def test_a_network_comes_back_from_pytorch(fields: dict[str, Any]) -> None:
         assert torch.equal(value, ours.state_dict()[name]) is ("embedding" not in name and "projection" not in name)
 
 
-def _altered(change: str) -> nn.Transformer:
-    theirs = pytorchs()
-    exec(change, {"theirs": theirs, "nn": nn})
-    return theirs
-
-
 @pytest.mark.parametrize(
     ("change", "named"),
     [
@@ -121,8 +115,10 @@ def _altered(change: str) -> nn.Transformer:
     ],
 )
 def test_a_torch_network_that_this_package_cannot_have_is_refused(change: str, named: str) -> None:
+    theirs = pytorchs()
+    exec(change, {"theirs": theirs, "nn": nn})
     with pytest.raises(ValueError, match=named):
-        Transformer.from_torch(_altered(change), 11, 13)
+        Transformer.from_torch(theirs, 11, 13)
     with pytest.raises(TypeError, match=r"takes a torch.nn.Transformer, not a Linear"):
         Transformer.from_torch(nn.Linear(1, 1), 11, 13)  # type: ignore[arg-type]
 

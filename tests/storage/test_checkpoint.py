@@ -41,12 +41,6 @@ def refusal(folder: Path) -> str:
     return str(error.value)
 
 
-def edit_json(file: Path, edit: Edit) -> None:
-    content = json.loads(file.read_text())
-    edit(content)
-    file.write_text(json.dumps(content))
-
-
 # What comes back
 
 
@@ -122,7 +116,9 @@ EDITS: list[tuple[str, Edit, str]] = [
 
 @pytest.mark.parametrize(("file", "edit", "named"), EDITS)
 def test_an_invalid_or_changed_file_is_refused(saved: Path, file: str, edit: Edit, named: str) -> None:
-    edit_json(saved / file, edit)
+    content = json.loads((saved / file).read_text())
+    edit(content)
+    (saved / file).write_text(json.dumps(content))
     message = refusal(saved)
     assert file in message
     assert named in message

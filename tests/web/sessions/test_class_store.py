@@ -47,12 +47,6 @@ def test_only_a_class_that_is_there_is_written_and_only_a_new_one_is_made(open_s
     assert store.read({})["ACDE"][1] == {"about": "another"}
 
 
-def folder_with(folder: Path, content: bytes) -> str:
-    folder.mkdir(exist_ok=True)
-    (folder / "classes.sqlite").write_bytes(content)
-    return str(folder)
-
-
 def of_another_program(folder: Path) -> bytes:
     with sqlite3.connect(folder / "other") as db:
         db.execute("create table class (name text)")
@@ -70,11 +64,13 @@ def cut_off(folder: Path) -> bytes:
 @pytest.mark.parametrize("content", [lambda _: b"", lambda _: b"no database" * 99, of_another_program, cut_off])
 def test_a_broken_or_foreign_file_is_put_aside(content: object, tmp_path: Path) -> None:
     written = content(tmp_path)
-    store = class_store(folder_with(tmp_path / "classes", written))
-    assert store.write("ACDE", {"place": "a"}, is_new=True)
-    assert list(class_store(str(tmp_path / "classes")).read({})) == ["ACDE"]
+    folder = tmp_path / "classes"
+    folder.mkdir()
+    (folder / "classes.sqlite").write_bytes(written)
+    assert class_store(str(folder)).write("ACDE", {"place": "a"}, is_new=True)
+    assert list(class_store(str(folder)).read({})) == ["ACDE"]
     if written:
-        assert (tmp_path / "classes" / "classes.sqlite.broken").read_bytes() == written
+        assert (folder / "classes.sqlite.broken").read_bytes() == written
 
 
 def test_a_folder_that_cannot_be_used_is_refused_by_name(tmp_path: Path) -> None:
