@@ -185,3 +185,15 @@ def test_where_all_measures_agree_a_link_leads_to_a_sentence_where_they_differ(v
     expect(page.locator(".tokens .chip.source")).to_have_text(translate("classroom", sentence=other).typed)
     page.locator("#lesson .choice", has_text=tie).click()
     expect(page.locator("#lesson")).to_contain_text(t("lesson.explains.why.tie"))
+
+
+def test_back_to_the_lesson_is_back_to_its_sentence(visit: Visit) -> None:
+    page = enter(visit, "classroom", FLAGSHIP, "&stop=12&length=90")
+    page.keyboard.press("r")
+    page.get_by_role("button", name=t("lesson.try.cross")).click()
+    expect(page.locator(".change")).not_to_have_count(0)
+    expect(page.locator("#whatif .say")).to_be_visible()
+    page.locator("#return").click()
+    expect(page.locator(".tokens .chip.source")).to_have_text(translate("classroom").typed)
+    assert stop(page, 12).reveal
+    page.wait_for_url(lambda address: "changes=" not in address)
