@@ -93,10 +93,8 @@ def test_it_says_the_numbers_of_the_run(browser: Browser, file: str, run: Transl
         expect(page.locator(".arithmetic-panel")).to_contain_text(t("error.not_in_file"))
         page.get_by_role("tab", name=t("tab.positions")).click()
         drawn(page, "positions")
-        for n, part in (
-            (3, run.source_input.embedding),
-            (5, run.source_input.input),
-        ):  # the last is a sum of two arrays
+        # Of the latter the file has two terms.
+        for n, part in ((3, run.source_input.embedding), (5, run.source_input.input)):
             chart = page.locator("#positions .number-chart").nth(n)
             chart.locator("canvas").hover(position={"x": 2, "y": 4}, force=True)
             told = page.locator("#positions .pointed-number").nth(n)
@@ -107,10 +105,10 @@ def test_links_lead_to_places_and_back(browser: Browser, file: str) -> None:
     with reading(browser) as page:
         opened(page, f"{file}#tab=attention&kind=encoder&layer=3&head=4")
         expect(page.locator("#attention h2").first).to_contain_text(t("heads.name", layer=3, head=4))
-        page.locator("#tab-inside").click()
+        page.get_by_role("tab", name=t("tab.inside")).click()
         page.wait_for_url(re.compile("#.*tab=inside"))
         page.go_back()
-        expect(page.locator("#tab-attention")).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_role("tab", name=t("tab.attention"), selected=True)).to_be_visible()
         page.reload()
         expect(page.locator("#attention h2").first).to_contain_text(t("heads.name", layer=3, head=4))
         page.locator("#language").select_option("zh-Hans")
@@ -129,7 +127,7 @@ def test_words_that_python_forced_or_drew_are_said_to_be(browser: Browser, tmp_p
     with reading(browser) as page:
         opened(page, f"{(tmp_path / 'run.html').as_uri()}#tab=translate&step=4")
         expect(page.locator("#story .say")).to_contain_text("forced to output coke")
-        page.locator("#tab-attention").click()
+        page.get_by_role("tab", name=t("tab.attention")).click()
         drawn(page, "attention")
         expect(page.locator("#ablation")).to_have_count(0)  # nor can changes be undone here
         sampled = translator("toy").translate(BIER, forced=("i", "want"), sampling=Sampling(temperature=50, seed=1))
@@ -137,7 +135,7 @@ def test_words_that_python_forced_or_drew_are_said_to_be(browser: Browser, tmp_p
         sampled.to_html(tmp_path / "run.html")
         opened(page, f"{(tmp_path / 'run.html').as_uri()}#tab=translate&step={step + 1}")
         expect(page.locator("#story .say")).to_contain_text(f"{sampled.output[step]} ")
-        page.locator("#tab-overview").click()
+        page.get_by_role("tab", name=t("tab.overview")).click()
         expect(page.locator("#overview .say")).to_contain_text(t("overview.is_drawn"))
         expect(page.locator("body")).to_contain_text(t("change.drawn_word", step=step + 1, word=sampled.output[step]))
         expect(page.locator("body")).not_to_contain_text("forced")
@@ -150,10 +148,10 @@ def test_a_visitors_text_is_text_and_words_are_of_pieces(browser: Browser, maria
         opened(page, (tmp_path / "run.html").as_uri())
         expect(page).to_have_title(re.compile("^</title></script><img"))
         for tab, unit in itertools.product(TABS[:3], ("words", "pieces")):
-            page.locator(f"#tab-{tab}").click()
+            page.get_by_role("tab", name=t(f"tab.{tab}")).click()
             page.locator(f"#unit button[value={unit}]").click()
             drawn(page, tab)
-        page.locator("#tab-translate").click()
+        page.get_by_role("tab", name=t("tab.translate")).click()
         page.locator("#unit button[value=words]").click()
         expect(page.locator(".run .tokens").first).to_contain_text("<img src=x onerror=alert(1")
         assert page.evaluate("document.querySelectorAll('img, .view b b, .word b').length") == 0

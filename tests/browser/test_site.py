@@ -124,7 +124,7 @@ def test_a_run_is_computed_as_on_a_server(browser: Browser, site: str) -> None:
         for query, row in enumerate(run.attention.cross[1].weights[2]):
             cells = page.locator("#attention .weights tbody tr").nth(query).locator("td")
             expect(cells).to_have_text([f"{weight:.3f}" for weight in row])
-        page.locator("#tab-break").click()
+        page.get_by_role("tab", name=t("tab.break")).click()
         page.locator("#decoding button, button[value=decoding]").first.click()
         expect(page.locator("#decoding")).to_contain_text(run.output[1])
 

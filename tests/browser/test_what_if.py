@@ -103,6 +103,7 @@ def test_heads_are_silenced_isolated_and_measured_on_their_map(shared: Visit) ->
     expect_made(page, "ablate.cross.1.4")
     run = translate(CLASSROOM, {"do": "ablate", "kind": "cross", "layer": 0, "head": 3})
     expect_output(page, run)
+    move(page, {"layer": 1, "head": 0})
     for name, each in (("original", translate(CLASSROOM)), ("modified", run)):
         told = re.compile(f"^{t(f'whatif.{name}')}.*{each.attention.cross[1].weights[0].max():.2f}")
         page.locator(f"#whatif [value={name}]").click()
