@@ -93,12 +93,11 @@ def test_it_says_the_numbers_of_the_run(browser: Browser, file: str, run: Transl
         expect(page.locator(".arithmetic-panel")).to_contain_text(t("error.not_in_file"))
         page.get_by_role("tab", name=t("tab.positions")).click()
         drawn(page, "positions")
-        # Of the latter the file has two terms.
-        for n, part in ((3, run.source_input.embedding), (5, run.source_input.input)):
-            chart = page.locator("#positions .number-chart").nth(n)
-            chart.locator("canvas").hover(position={"x": 2, "y": 4}, force=True)
-            told = page.locator("#positions .pointed-number").nth(n)
-            expect(told).to_contain_text(f"{part[0, 0]:.3f}".replace("-", "−"))
+        canvas = page.locator("#positions .number-chart").nth(5).locator("canvas")  # the input, a sum of two arrays
+        across = canvas.evaluate("canvas => canvas.clientWidth") / run.source_input.input.shape[1]
+        canvas.hover(position={"x": 1.5 * across, "y": 4}, force=True)  # where the position is 1
+        told = page.locator("#positions .pointed-number").nth(5)
+        expect(told).to_contain_text(f"{run.source_input.input[0, 1]:.3f}".replace("-", "−"))
 
 
 def test_links_lead_to_places_and_back(browser: Browser, file: str) -> None:
