@@ -78,7 +78,7 @@ def test_every_tab_is_there_for_everybody(browser: Browser, file: str) -> None:
 
 
 def test_it_says_the_numbers_of_the_run(browser: Browser, file: str, run: Translation) -> None:
-    """Of what it opens with, and of what is asked for. What it holds is tested in tests/web/api/test_frozen.py."""
+    """What it opens with, and what is asked for. What it holds is tested in tests/web/api/test_frozen.py."""
     with reading(browser) as page:
         opened(page, f"{file}#tab=translate")
         first = page.locator("#story .candidates li").first

@@ -173,13 +173,13 @@ def test_a_notebook_asks_for_the_file_of_a_model_that_it_cannot_carry(
 
 
 def test_no_answer_has_another_visits_key_or_words_in_it(store: ModelStore) -> None:
-    theirs, mine = (stored(store, session=session) for session in ("another", "me"))
+    theirs, mine = (stored(store, session=session) for session in ("a-stranger", "me"))
     runs = [(mine, SENTENCE), (mine, "wasser"), (f"{mine}x", SENTENCE), ("nothing", SENTENCE), ("toy", "ein Bier")]
     answers: list[Any] = [ask(translate.translate, {"checkpoint": name, "sentence": each}) for name, each in runs]
     answers.append(models.about(mine))
     answers += [asked(handler, name) for handler in OWN for name in (mine, f"{mine}x", "nothing", "toy")]
     said = json.dumps(answers)
-    assert [word for word in (theirs, "another", str(store.folder)) if word in said] == []
+    assert [word for word in (theirs, "a-stranger", str(store.folder)) if word in said] == []
 
 
 def test_a_saved_run_names_the_model_and_not_its_key(key: str) -> None:
