@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from playwright.sync_api import Browser, Page, expect
 
 from .catalogue import matching, t
-from .conftest import BIER, FLAGSHIP, Visit, in_menu, move, place, until, visiting
+from .conftest import BIER, Visit, in_menu, move, place, until, visiting
 
 
 def seen(page: Page) -> dict[str, Any]:
@@ -30,42 +30,30 @@ def expect_seen(page: Page, expected: dict[str, Any]) -> None:
 
 # ---- what was seen comes back
 
-# Model, sentence, language and place, one after the other: each begins where the last one was left.
-WALK: list[tuple[str, str, str, dict[str, Any]]] = [
-    (
-        "toy", "  ein BIER, möchte ich!  ", "en",
-        {"tab": "attention", "kind": "encoder", "layer": 4, "head": 2, "drawing": "lines", "query": 2, "step": 4},
-    ),
-    (
-        "classroom", FLAGSHIP, "zh-Hant",
-        {"tab": "translate", "kind": "cross", "gold": True, "drawing": "table", "head": 1, "averaged": False},
-    ),
-]  # fmt: skip
-
 
 def test_a_copied_link_opens_what_was_seen(visit: Visit, browser: Browser, url: str) -> None:
+    """That every part of a place comes back from its address is tested in tests/js/address.test.ts."""
     visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = visit.open("")
     visit.settle()
     assert (page.url, place(page)["tab"]) == (visit.url, "overview")  # nothing was touched
+    visit.choose_model("classroom")
+    sentence = "  ein BIER, möchte ich!  "
+    visit.ask(sentence)
+    page.locator("#language").select_option("zh-Hant")
+    expect(page.locator("html")).to_have_attribute("lang", "zh-Hant")
+    to = {"tab": "attention", "kind": "encoder", "layer": 1, "head": 2, "drawing": "lines", "query": 2, "step": 3}
+    move(page, to)
+    before = seen(page)
+    assert before == before | to | {"run": ["classroom", sentence], "typed": sentence}
+    in_menu(page, "#share")
+    expect(page.locator(".share").get_by_role("status")).to_have_text(t("share.copied", "zh-Hant"))
+    link = page.evaluate("navigator.clipboard.readText()")
+    page.wait_for_url(link)  # the address bar has followed
     with visiting(browser, url) as other:  # who has chosen nothing
-        for checkpoint, sentence, language, to in WALK:
-            visit.choose_model(checkpoint)
-            visit.ask(sentence)
-            page.locator("#language").select_option(language)
-            expect(page.locator("html")).to_have_attribute("lang", language)
-            move(page, to)
-            before = seen(page)
-            assert before == before | to | {"run": [checkpoint, sentence], "typed": sentence}
-            in_menu(page, "#share")
-            expect(page.locator(".share").get_by_role("status")).to_have_text(t("share.copied", language))
-            link = page.evaluate("navigator.clipboard.readText()")
-            page.wait_for_url(link)  # the address bar has followed
-            other.open(link.removeprefix(url))
-            expect_seen(other.page, before)
-            expect(other.message).to_be_hidden()
-            page.keyboard.press("Escape")
-            expect(page.locator("#menu > .popover")).to_be_hidden()
+        other.open(link.removeprefix(url))
+        expect_seen(other.page, before)
+        expect(other.message).to_be_hidden()
     page.reload()
     expect_seen(page, before)
     assert page.url == link

@@ -99,25 +99,6 @@ def test_removed_positions_equal_a_network_without_them() -> None:
     agree(one["decoder.positions"], intermediates()["decoder.positions"])
 
 
-def test_shuffled_positions_are_a_permutation_by_seed() -> None:
-    plain = intermediates()["encoder.positions"]
-    one, again, other = (intermediates(Positions("encoder", "shuffled", n))["encoder.positions"] for n in (1, 1, 2))
-    assert torch.equal(one, again)
-    assert not torch.equal(one, plain)
-    assert not torch.equal(one, other)
-    assert sorted(one.tolist()) == sorted(plain.tolist())
-    change, table = Positions("decoder", "shuffled", 3), network().positions[:8]
-    for length in range(1, 9):  # a word that is out keeps its position
-        assert torch.equal(change.replace(table[:length], table), change.replace(table, table)[:length])
-
-
-def test_a_swapped_word_equals_another_sentence(toy: Translator) -> None:
-    run = toy.translate("ich möchte ein Bier", interventions=changes(SwapWord(3, "Cola")))
-    assert_close(toy.translate("ich möchte ein Cola"), run)
-    assert run.sentence == "ich möchte ein Bier"
-    assert run.source[3] == "cola"
-
-
 def test_a_forced_word_is_that_of_a_prefix_and_overrides_it(toy: Translator) -> None:
     run = toy.translate("ich möchte ein Bier", interventions=changes(ForceWord(3, "coke")))
     assert_close(run, toy.translate("ich möchte ein Bier", forced=("i", "want", "a", "coke")))

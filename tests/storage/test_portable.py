@@ -76,13 +76,6 @@ def detail(file: Path) -> str:
     return str(values["detail"])
 
 
-def digest(about: str, tensors: dict[str, Tensor]) -> str:
-    found = hashlib.sha256(about.encode(errors="replace"))
-    for name in sorted(tensors):
-        found.update(tensors[name].float().numpy().tobytes())
-    return found.hexdigest()
-
-
 def rewritten(
     saved: Path,
     other: Path,
@@ -96,7 +89,10 @@ def rewritten(
     about(values)
     weights(tensors)
     text = json.dumps(values)
-    save_file(tensors, other, metadata={METADATA_KEY: json.dumps({"about": text, "digest": digest(text, tensors)})})
+    digest = hashlib.sha256(text.encode(errors="replace"))
+    for name in sorted(tensors):
+        digest.update(tensors[name].float().numpy().tobytes())
+    save_file(tensors, other, metadata={METADATA_KEY: json.dumps({"about": text, "digest": digest.hexdigest()})})
     return other
 
 
