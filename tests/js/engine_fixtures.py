@@ -55,7 +55,7 @@ SPELT = (
 
 def changes(name: str) -> Iterator[list[dict[str, Any]]]:
     """Every kind of intervention, alone and together; and some that mean nothing."""
-    word, forced = ("cola", "a") if name == "toy" else ("morgen", "drunk")
+    word, forced = ("Cola", "a") if name == "toy" else ("Morgen", "drunk")
     for kind in KINDS:
         yield [{"do": "ablate", "kind": kind, "layer": 1, "head": 2}]
         yield [{"do": "isolate", "kind": kind, "layer": 0, "heads": [3, 1]}]
@@ -85,6 +85,7 @@ def changes(name: str) -> Iterator[list[dict[str, Any]]]:
     yield [{"do": "swap_word", "position": 0, "word": "Raumschiff"}]
     yield [{"do": "force_word", "step": 1, "word": "S"}]
     yield [{"do": "force_word", "step": 2**40, "word": forced}]
+    yield [{"do": "edit_mask", "kind": "cross", "query": 99, "key": 0, "allowed": False}]  # no output is that long
     yield [{"do": "edit_mask", "kind": "cross", "query": query, "key": 99, "allowed": False} for query in (99, 10, 9)]
     yield [{"do": "temperature", "kind": "all", "temperature": value} for value in (2, 3)]
     yield [{"do": "drop_residual", "stack": "encoder", "layer": 0, "sublayer": 1.5}]
@@ -140,6 +141,7 @@ def of_run(run: dict[str, Any]) -> Iterator[Case]:
         yield "inside", {**run, "kind": kind, "layer": 99}
         yield "value_output", {**run, "kind": kind, "layer": 1, "head": 2, "key": 1}
         yield "value_output", {**run, "kind": kind, "layer": 1, "head": 2, "key": 99}
+        yield "value_output", {**run, "kind": kind, "layer": 1, "head": 99, "key": 0}
         for part in ("q_proj", "out_proj", "linear1", "linear2"):
             about = {"checkpoint": run["checkpoint"], "kind": kind, "layer": 1, "part": part}
             yield "parameters", {**about, "row": 7}
