@@ -1,9 +1,9 @@
 """What a visitor meets in the first minute: three captions, and another model where one cannot read a sentence."""
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Locator, expect
 
 from .catalogue import matching, t
-from .conftest import SENTENCES, Visit, visiting
+from .conftest import PHONE, SENTENCES, Visit, visiting
 
 MAX_FRAME, MAX_CONTROLS = 200, 22  # px over the open tab at 1280 x 720; on the first screen
 CONTROLS = """() => [...document.querySelectorAll("button, a, input, select, summary")].filter((each) => {
@@ -12,10 +12,20 @@ CONTROLS = """() => [...document.querySelectorAll("button, a, input, select, sum
 }).length"""
 
 
-def height_of_frame(visit: Visit) -> float:
-    box = visit.page.locator("[role=tabpanel].open").bounding_box()
+def top(place: Locator) -> float:
+    box = place.bounding_box()
     assert box
     return box["y"]
+
+
+def bottom(place: Locator) -> float:
+    box = place.bounding_box()
+    assert box
+    return box["y"] + box["height"]
+
+
+def height_of_frame(visit: Visit) -> float:
+    return top(visit.page.locator("[role=tabpanel].open"))
 
 
 def test_three_captions_play_once_and_can_be_skipped(browser: Browser, url: str) -> None:
@@ -36,6 +46,19 @@ def test_three_captions_play_once_and_can_be_skipped(browser: Browser, url: str)
         expect(captions).to_contain_text(t("intro.vectors"))
         page.locator("#intro-skip").click()
         expect(captions).to_be_hidden()
+
+
+def test_on_a_phone_no_caption_covers_what_it_is_about(browser: Browser, url: str) -> None:
+    with visiting(browser, url, viewport=PHONE) as visit:
+        visit.page.clock.install()
+        visit.open("")
+        for name, about in (("vectors", ".positions"), ("heads", ".head"), ("word", ".word-out")):
+            expect(visit.page.locator(".intro")).to_contain_text(t(f"intro.{name}"))
+            visit.page.clock.run_for(100)  # its frames
+            part, caption, tabs = (visit.page.locator(each).first for each in (f".overview {about}", ".intro", "#tabs"))
+            assert bottom(tabs) <= top(part) < bottom(part) <= top(caption)
+            visit.page.clock.run_for(9_900)
+        assert bottom(visit.page.locator("#run")) < 0  # there, the picture has the source itself
 
 
 def test_the_frame_is_low_and_the_first_screen_has_few_controls(visit: Visit) -> None:

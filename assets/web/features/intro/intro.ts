@@ -6,21 +6,26 @@ import { largestCell } from "../../charts/attention-map.ts";
 import { isPresenting, openingTab } from "../../state/address.ts";
 import { t } from "../../state/i18n.ts";
 import { state, subscribe, update } from "../../state/state.ts";
-import { h } from "../../ui/dom.ts";
+import { h, twoFrames } from "../../ui/dom.ts";
+import { narrow } from "../../ui/frame.ts";
 import { button } from "../../ui/parts.ts";
 
 const SEEN_KEY = "attention-bitte-intro";
 const CAPTION_MS = 10_000;
 const sharpestStep = () => largestCell(state.run, "cross", state).query;
-/** What each is about, and its step. */
+/** Each with its step, and the part of the picture that it is about. */
 const CAPTIONS = [
-  { name: "vectors", step: () => 0 },
-  { name: "heads", step: sharpestStep },
-  { name: "word", step: sharpestStep },
+  { name: "vectors", about: ".positions", step: () => 0 },
+  { name: "heads", about: ".head", step: sharpestStep },
+  { name: "word", about: ".word-out", step: sharpestStep },
 ];
 
 let now = -1; // the caption that is shown; -1 for none
 let isDue = !readPreference(SEEN_KEY) && !openingTab(location.search).tab && !isPresenting();
+
+/** A small screen has it in its middle, where no caption covers it. */
+const reveal = (part: string) =>
+  document.querySelector(`.overview ${part}`)?.scrollIntoView({ block: narrow.matches ? "center" : "nearest" });
 
 export function mount({ element, signal }: View) {
   const text = h("p", { "aria-live": "polite" });
@@ -40,6 +45,7 @@ export function mount({ element, signal }: View) {
     dots.replaceChildren(...CAPTIONS.map((_, i) => h("i", { class: i === now ? "now" : "" })));
     update({ step: CAPTIONS[now].step() });
     timer = setTimeout(() => show(now + 1), CAPTION_MS);
+    twoFrames().then(() => now >= 0 && reveal(CAPTIONS[now].about));
   }
 
   function play() {
