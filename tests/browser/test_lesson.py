@@ -75,6 +75,8 @@ def test_the_lesson_is_walked_by_key_on_a_phone(visit: Visit) -> None:
             answers = "table:not(.lens, .why-table), .heatmap, [data-name=sum], .lens .marked td .word"
             expect(page.locator("#lesson .lesson-figure").locator(answers)).to_have_count(0)
         assert before.reveal == ""
+        strips = page.locator("#lesson .lesson-figure .strips")
+        reasons = strips.count()
         for i in range(len(before.choices)):
             page.keyboard.press(str(i + 1))
             expect(page.locator("#lesson :is(.why, .reveal):visible")).to_have_count(1)
@@ -85,6 +87,7 @@ def test_the_lesson_is_walked_by_key_on_a_phone(visit: Visit) -> None:
         expect(page.locator("#lesson .reveal")).to_be_in_viewport(ratio=0.9)
         assert (after.right, len(after.wrong)) == ([before.choices[i]], i)
         expect_veiled(page, wanted=False)
+        assert strips.count() >= reasons, f"{name}: what was read stays beside the answer"
         if name == "softmax":
             assert after.right == [largest]
         for line in re.findall(r"\d+\.\d+ × \d+\.\d+ = \d+\.\d+", after.reveal):

@@ -141,21 +141,31 @@ async function fetchContent(name: StopName, view: LessonView) {
   };
   const content = { name, stop, run: view.run, quiz, text };
   const caption = stop.captioned ? h("h4", {}, text("figure")) : null;
-  const evidence = stop.evidence && [h("h4", {}, text("figure")), await stop.evidence(view)];
+  const evidence = await stop.evidence?.(view);
+  const figures = (usual: Child, all: Child = usual) => ({
+    asked: [caption, evidence ?? usual],
+    answered: () => [caption, stop.remains ? beside(evidence, all) : all], // out of what was asked, to stay on the page
+  });
   if ("draw" in stop) {
-    const drawing = [caption, await stop.draw(view)];
-    const answered = stop.answer ? [drawing, await stop.answer(view)] : drawing;
+    const drawing = await stop.draw(view);
     const [formula, ...shapes] = stop.headline(view);
     const chain = shapes.map((each) => (typeof each === "string" ? each : shapeChain(each))).join(" → ");
-    return { ...content, headline: formulaRow(formula, chain), asked: evidence ?? drawing, answered };
+    const all = stop.answer && [drawing, await stop.answer(view)];
+    return { ...content, headline: formulaRow(formula, chain), ...figures(drawing, all) };
   }
   const head = await encoderHead(view);
   const { stage, columns } = stop;
-  const drawing = (columns?: string[]) => [caption, stageFigure(stage, { ...head, columns, fold: FOLD })];
-  const usual = drawing(columns?.asked);
-  const answered = columns?.answered ? drawing(columns.answered) : usual;
-  return { ...content, headline: stageHeadline(stage, head), asked: evidence ?? usual, answered };
+  const drawing = (columns?: string[]) => stageFigure(stage, { ...head, columns, fold: FOLD });
+  const all = columns?.answered && drawing(columns.answered);
+  return { ...content, headline: stageHeadline(stage, head), ...figures(drawing(columns?.asked), all) };
 }
+
+const beside = (...figures: Child[]) =>
+  h(
+    "div",
+    { class: "beside" },
+    figures.map((each) => h("div", {}, each)),
+  );
 
 function drawQuestion(parts: Parts, content: Content) {
   const { name, run, quiz, text } = content;
@@ -188,14 +198,18 @@ function drawQuestion(parts: Parts, content: Content) {
 
 /** The figure of a stop, veiled while it would give the answer away. */
 function drawFigure({ figure, stop, colours }: Parts, content: Content, isSolved: boolean) {
-  const { run, asked, answered } = content;
-  const { hides, evidence, colours: what } = content.stop;
-  if (isSolved && answered !== asked) setChildren(figure, answered);
+  const { run, answered } = content;
+  const { hides, evidence, remains, colours: what } = content.stop;
+  if (isSolved) setChildren(figure, answered());
   for (const each of figure.querySelectorAll("h4")) each.ariaLevel = "3"; // right under the title of the stop
   const isUnsolved = Boolean(hides) && !isSolved;
   const isVeiled = isUnsolved && !evidence;
-  const shown = isUnsolved && evidence ? "strips" : what;
-  setChildren(colours, shown && colourLegend(shown, run));
+  const isReasoned = isUnsolved && evidence;
+  const legends: Stop["colours"][] = [isReasoned || remains ? "strips" : undefined, isReasoned ? undefined : what];
+  setChildren(
+    colours,
+    legends.map((each) => each && colourLegend(each, run)),
+  );
   figure.classList.toggle("unsolved", isUnsolved);
   figure.classList.toggle("hides", Boolean(hides));
   figure.inert = isVeiled;

@@ -10,6 +10,7 @@ export const cross: Stop = {
     "softmax(Q_dec K_enc^T ÷ √d_k) V_enc",
     [1, run.model.heads, run.output.length, run.source.length],
   ],
+  remains: true,
   evidence: (view) => queryAndKeys(view, "cross", view.decoderLayer, highestCrossStep(view)),
   draw: (view) => map(view, { kind: "cross", layer: view.decoderLayer, head: view.head }, highestCrossStep(view)),
   ask(view) {

@@ -8,6 +8,7 @@ export const scores: Stop = {
   captioned: true,
   stage: "scores",
   columns: { asked: ["dot", "scaled"] },
+  remains: true,
   evidence: (view) => queryAndKeys(view, "encoder", view.layer, view.query),
   async ask(view) {
     const { data, head, query } = await encoderHead(view);
