@@ -162,7 +162,7 @@ export function largestWordQuiz(stop: StopName, { words, values, format }: Value
 
 // ---- figures ----
 
-const [FEW, MANY] = [4, 8];
+const MANY = 8; // heads, of which more stand in a row
 const MAX_CELL = 44; // px a cell of the maps of all heads
 const MAX_SHARE = 0.72; // of the screen's height that a map takes
 const CLASS_SHARE = 0.58; // the same in front of a class, whose votes stand there, too
@@ -233,7 +233,7 @@ export const map = (view: LessonView, of: Of, query: number | null) => [
 /** The maps of all heads of a layer of the encoder; the first, twice as wide and high, names the words of all. */
 export function headMaps(view: LessonView) {
   const { heads, keys } = view.run.attention.encoder;
-  const columns = heads > (isPresenting() ? MANY : FEW) ? 6 : 4;
+  const columns = heads > MANY ? 6 : 4;
   const rows = heads > 1 ? Math.ceil((heads + 3) / columns) : 2;
   const figures = Array.from({ length: heads }, (_, head) => {
     const draw = head > 0 || keys.length > MAX_NAMED ? wordlessMap : mapPicture;

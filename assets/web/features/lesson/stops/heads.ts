@@ -1,12 +1,8 @@
-import { isPresenting } from "../../../state/address.ts";
 import { formatPercent } from "../../../state/i18n.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";
 import { headMaps, type Stop, valueQuiz } from "../stop.ts";
 
 export const heads: Stop = {
-  get wide() {
-    return !isPresenting(); // a class reads larger maps, in rows beside the question
-  },
   captioned: true,
   colours: "encoder",
   headline: ({ run }) => [
