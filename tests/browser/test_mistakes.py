@@ -1,6 +1,7 @@
 """Spot the bug: every exercise is done from its symptom to the lines that cause it."""
 
 import re
+from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -10,7 +11,7 @@ from transformer.web.api.mistakes import mistake
 
 from ..web.api.endpoints import ask
 from .catalogue import LOCALES, matching, percent, t
-from .conftest import TRAINED, Visit
+from .conftest import PROJECTOR, TRAINED, Visit
 
 DECODING = [each.name for each in MISTAKES.values() if each.kind == "decoding"]
 LIVE = "output_in_forward"  # the shortest training, and the only one here; tests/mistakes trains each
@@ -153,3 +154,18 @@ def test_another_run_shows_its_own_numbers_and_a_closed_part_asks_nothing(visit:
     page.locator("#breakit button[value=mistakes]").click()
     visit.settle()
     assert visit.asked.count("mistake") == 1
+
+
+@pytest.mark.parametrize("name", ["inverted_mask", "padding_rows"])  # the longest code, the most rows
+def test_a_class_sees_the_symptom_and_its_lines_on_one_screen(visit: Visit, name: str) -> None:
+    visit.page.set_viewport_size(PROJECTOR)
+    page = visit.open(f"{OPEN}&exercise={name}&present=yes")
+    page.locator(".symptom .heatmap").wait_for()
+    page.keyboard.press("r")
+    for shown in (".say", ".symptom .large", ".codes", ".reveal"):
+        expect(page.locator(f".exercise {shown}")).to_be_in_viewport(ratio=1)
+    rows = page.locator(".symptom .large g[data-query]").evaluate_all(
+        "all => all.map((each) => each.getBoundingClientRect()).map(({ top, bottom }) => [top, bottom])"
+    )
+    assert len(rows) > 1
+    assert all(above[1] <= below[0] + 1 for above, below in pairwise(rows)), "words of two rows collide"

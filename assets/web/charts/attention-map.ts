@@ -85,6 +85,7 @@ function layoutOf({ run, kind }: Pick<Shown, "run" | "kind">, options: Options, 
   const columnCount = Math.max(...all.map(({ keys }) => keys.length));
   const tap = maxCell || width >= NARROW ? MIN_CELL : MIN_TAP;
   const most = (maxCell ?? (isLong ? MAX_ROW : MAX_CELL)) * type;
+  const whole = maxHeight ?? (isLong && options.zoom ? BOX * innerHeight : Infinity);
   const measure = (points: number) => {
     const size = points * type;
     const left = Math.max(...all.map(({ names }) => widest(names, size))) + BESIDE;
@@ -94,17 +95,17 @@ function layoutOf({ run, kind }: Pick<Shown, "run" | "kind">, options: Options, 
     const sized = (fit: number) => Math.max(least, Math.min(most, fit >= MIN_CELL ? Math.floor(fit) : fit)) * zoom;
     const isTurned = longest > sized(free / columnCount) + 2;
     const turned = Math.min(...all.map(({ keys }) => turnedFit(keys, size, free)));
-    return { size, left, longest, isTurned, cell: sized(isTurned ? turned : free / columnCount) };
+    const top = isTurned ? SINE * longest + 2 * size : 2.4 * size;
+    const row = (whole - top - 2 * MARGIN) / rowCount; // its height, if the map is to fit
+    return { size, left, top, row, isTurned, cell: sized(isTurned ? turned : free / columnCount) };
   };
   const measured = (isLong ? [LONG_SIZE] : maxCell ? SMALL_SIZES : SIZES).map(measure);
-  const chosen = measured.find(({ isTurned }) => !isTurned) ?? measured[measured.length - 1];
-  const { size, left, longest, isTurned, cell } = chosen;
-  const top = isTurned ? SINE * longest + 2 * size : 2.4 * size;
-  const height = (maxHeight ?? (isLong && options.zoom ? BOX * innerHeight : Infinity)) - top - 2 * MARGIN;
+  const chosen = measured.find(({ isTurned, row, size }) => !isTurned && row >= ROW_PITCH * size);
+  const { size, left, top, row, isTurned, cell } = chosen ?? measured[measured.length - 1];
   const twoLines = isNarrow && predicted[0] ? 2 * ROW_PITCH * size + MARGIN : 0; // which stand closer than two rows
   const readable = maxCell ? 1.05 * size : MIN_ROW * type;
   const lowest = Math.max(isLong && isFitted ? LOWEST : readable, twoLines);
-  const highest = Math.min(cell / zoom, (maxCell ?? MAX_ROW) * type, height / rowCount);
+  const highest = Math.min(cell / zoom, (maxCell ?? MAX_ROW) * type, row);
   const down = Math.max(lowest, highest) * zoom;
   const [count, across] = [reads.length, columns.length];
   const body = { x: 0, y: 0, width: across * cell, height: count * down };

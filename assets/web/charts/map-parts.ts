@@ -61,7 +61,7 @@ export function label(token: string, side: Side | "plain", { x, y, anchor, size 
   if (!isSpecial(token)) return svg("g", attributes, text);
   const width = textWidth(token, size) + 10;
   const left = { start: x - 5, middle: x - width / 2, end: x - width + 5 }[anchor];
-  const box = { x: left, y: y - size * 0.8, width, height: size * 1.5, rx: 4 };
+  const box = { x: left, y: y - size * 0.6, width, height: size * 1.2, rx: 4 };
   return svg("g", attributes, svg("rect", { ...box, class: `outline ${side}` }), text);
 }
 

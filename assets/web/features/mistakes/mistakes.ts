@@ -16,7 +16,7 @@ import { fitToScreen } from "../../ui/fit-to-screen.ts";
 import { narrow } from "../../ui/frame.ts";
 import { button, drawInSight, hint, isOpen, link, onStopKeys, setContent } from "../../ui/parts.ts";
 import { askedQuestion, type Guesses } from "../../ui/question.ts";
-import { lossCurves, outputTokens, revealedMistake, symptomMaps, symptomPlaces } from "./symptoms.ts";
+import { lossCurves, mistakeCode, outputTokens, revealedMistake, symptomMaps, symptomPlaces } from "./symptoms.ts";
 
 type Places = ReturnType<typeof exercisePlaces>;
 type Exercise = ReturnType<typeof showExercise>;
@@ -128,7 +128,7 @@ function exercisePlaces() {
 function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }: Places, answered: () => void) {
   const { name, kind } = mistake;
   const lifetime = new AbortController();
-  const quiz = guessPanel(name, drawGuess);
+  const quiz = guessPanel(mistake, drawGuess);
   const training = kind === "training" ? trainingPanel(mistake, quiz.isSolved, lifetime.signal) : null;
   let shown = null as Symptom | null;
   const fetchSymptom = symptomOf(name, lifetime.signal, show);
@@ -149,7 +149,7 @@ function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }:
     quiz.draw(shown !== null);
     reveal.hidden = !quiz.isSolved();
     if (reveal.hidden) return;
-    reveal.replaceChildren(...revealedMistake(mistake, shown));
+    reveal.replaceChildren(...revealedMistake(name, shown));
     if (shown && !done.has(name)) {
       writeSession(DONE, [...done.add(name)]); // of a training, not before its end
       answered();
@@ -263,7 +263,8 @@ function describeProgress(training: ReturnType<typeof trainings.mistakeTraining>
   return t("mistakes.live.progress", { n: right.length ? 2 : 1, of: models, step, steps, time });
 }
 
-function guessPanel(name: string, onGuess: () => void) {
+function guessPanel(mistake: MistakeCode, onGuess: () => void) {
+  const { name } = mistake;
   const causes = offeredCauses(name);
   const choices = causes.map((cause) => t(`mistakes.${cause}.cause`));
   const question = { name, text: t("mistakes.question"), choices, values: causes, right: causes.indexOf(name) };
@@ -271,16 +272,18 @@ function guessPanel(name: string, onGuess: () => void) {
   const show = link(t("mistakes.show"), () => asked.choose(-1));
   const verdict = h("p", { class: "reveal" });
   const wait = hint(t("mistakes.first"));
+  const code = mistakeCode(mistake);
   const keys = h("p", { class: "keys hint" }, t("mistakes.keys"));
   return {
     ...asked,
-    content: [...asked.elements, asked.votes, wait, verdict, show, keys],
+    content: [...asked.elements, asked.votes, wait, verdict, show, code, keys],
     draw(isSeen: boolean) {
       const isAnswered = asked.isSolved();
       const guess = causes[asked.lastGuess() ?? -1];
       asked.draw(isSeen);
       wait.hidden = isAnswered || isSeen;
       show.hidden = isAnswered;
+      code.hidden = !isAnswered;
       verdict.hidden = !isAnswered && !guess;
       setContent(verdict, isAnswered ? rightVerdict(name, guess) : guess ? wrongVerdict(name, guess) : null);
     },

@@ -111,13 +111,15 @@ export function lossCurves(signal: AbortSignal) {
   return { element, draw };
 }
 
-export function revealedMistake({ name, wrong, right }: MistakeCode, symptom: Symptom | null) {
+export const mistakeCode = ({ wrong, right }: MistakeCode) =>
+  h("div", { class: "codes" }, code(wrong, right, "wrong"), code(right, wrong, "right"));
+
+export function revealedMistake(name: string, symptom: Symptom | null) {
   const about = ["training", "decoding", "why"].map((what) =>
     h("section", {}, h("h3", {}, t(`mistakes.about.${what}`)), h("p", {}, t(`mistakes.${name}.${what}`))),
   );
   const sides = symptom && WHICH.map((which) => revealedSide(name, symptom, which));
   return [
-    h("div", { class: "codes" }, code(wrong, right, "wrong"), code(right, wrong, "right")),
     ...(symptom ? [h("div", { class: "sides" }, sides), measuredTable(symptom)] : []),
     h("div", { class: "about-it" }, about),
   ];
