@@ -77,6 +77,7 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         phone.locator("#room-follow").click()
         laptop.keyboard.press("r")
         expect(laptop.locator("#lesson .reveal")).to_be_hidden()
+        expect(laptop.locator("#lesson .keys")).to_be_hidden()  # as none of them does anything here
         expect(phone.locator(".class-panel")).to_contain_text(t("room.wait"))
         lead.keyboard.press("PageDown")  # ask
         choices = phone.locator(".room-choice")
@@ -153,6 +154,8 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         expect(phone.locator(".room-choice")).to_have_count(4)
         expect(phone.locator(".exercise .going")).to_be_visible()
         lead.locator(".exercise .going .pill").click()
+        lead.keyboard.press("r")  # ends the vote, as the button does
+        expect(phone.locator(".room-tally .right")).to_have_count(1)
 
         lead.locator("#room-end").dispatch_event("click")
         for page in (phone, laptop, lead):

@@ -311,7 +311,11 @@ function teacherKey(key: string) {
     rooms.lead({ do: "vote_again" });
     return true;
   }
-  return pending !== null && /^[1-9r]$/.test(key) && isOfView(pending); // would show the answer to the class
+  if (key === "r" && pending) {
+    reveal(pending);
+    return true;
+  }
+  return pending !== null && /^[1-9]$/.test(key) && isOfView(pending); // would show the answer to the class
 }
 
 function studentKey(key: string) {
