@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from . import maps
 from .catalogue import matching, t
-from .conftest import APP, BIER, Visit, translate, translator
+from .conftest import APP, BIER, PHONE, Visit, translate, translator
 from .wire import Hold
 
 COLA = "ich mochte ein cola"
@@ -34,6 +34,19 @@ def test_a_sentence_is_typed_or_clicked(shared: Visit) -> None:
     expect(note).to_be_hidden()
     shared.ask("Bier")
     expect(page.locator("#story .say")).to_contain_text(matching("translate.only", word="bier"))
+
+
+def test_a_doubtful_translation_is_marked_where_it_stands(shared: Visit) -> None:
+    shared.page.set_viewport_size(PHONE)  # where the note is folded away
+    page = shared.go(sentence="ein Bier möchte ich", tab="attention")
+    mark = page.get_by_role("button", name=t("note.unlearned"))
+    page.mouse.wheel(0, 900)
+    expect(mark).to_be_in_viewport(ratio=1)
+    mark.click()
+    expect(page.locator("#doubt")).to_contain_text(t("note.unlearned"))
+    page.keyboard.press("Escape")
+    shared.go()
+    expect(mark).to_be_hidden()
 
 
 def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(shared: Visit) -> None:

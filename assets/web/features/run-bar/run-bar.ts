@@ -44,7 +44,7 @@ export function mount({ element, signal }: View) {
   const ask = h("form", { id: "ask", onsubmit: translate }, h("div", { id: "sentence" }, box), send);
   const special = ["S", "E"].map((token) => h("span", {}, t(`legend.${token}`)));
   parts.legend.append(...special, parts.padding);
-  const tokens = h("p", {}, parts.source, h("span", { class: "arrow" }, "→"), " ", parts.target);
+  const tokens = h("p", {}, parts.source, h("span", { class: "arrow" }, "→"), " ", parts.target, parts.doubt);
   parts.run.append(tokens, parts.steps.element, frameControls());
   const examples = isSavedRun ? null : exampleBar();
   const beside = h("div", { class: "beside-ask" }, examples, parts.note, parts.legend, parts.changed);
@@ -63,6 +63,14 @@ export function mount({ element, signal }: View) {
   document.addEventListener("queue:changed", showQueue, { signal });
   serveRequests(bar, signal);
   begin(signal);
+}
+
+/** Stays beside the translation where the note is folded away or scrolled out of sight, and opens its sentence. */
+function doubtfulMark() {
+  const about = h("span", { id: "doubt", class: "plan", popover: "auto" }, "⚠ ", t("note.unlearned"));
+  const open = { popovertarget: about.id, title: t("note.unlearned"), "aria-label": t("note.unlearned") };
+  const mark = h("button", { type: "button", ...open }, "⚠", h("span", {}, ` ${t("run.doubt")}`));
+  return h("span", { class: "doubt", hidden: true }, mark, about);
 }
 
 /** Says which model's run it is, and where others can be made. */
@@ -93,6 +101,7 @@ const build = (signal: AbortSignal) => ({
   isRefused: false,
   queue: h("p", { class: "crowd", id: "crowd", role: "status", hidden: true }),
   note: h("p", { class: "note", hidden: true }),
+  doubt: doubtfulMark(),
   legend: h("p", { class: "legend" }),
   padding: h("span", {}, t("legend.P")),
   changed: h("div", { class: "changed", hidden: true }),
@@ -200,8 +209,9 @@ function fitTokens({ source, target }: Parts) {
 }
 
 function drawRun(parts: Parts) {
-  const { source, target, note, padding, changed } = parts;
+  const { source, target, note, doubt, padding, changed } = parts;
   const { run, baseline } = state;
+  doubt.hidden = !isDoubtful(run);
   padding.hidden = !run.source.includes("P");
   const typed = (token: string, i: number) =>
     Object.assign(chip("span", token, "source"), { textContent: run.typed[i] });
@@ -248,6 +258,9 @@ function changeItem(change: Change) {
   return h("li", {}, undo);
 }
 
+/** A network translates whatever its words allow; of what no grammar gave it, nobody has said what is right. */
+const isDoubtful = (run: Run) => !run.changes.length && !isReal(run.checkpoint) && !run.reference && !opening.site;
+
 function describeRun(run: Run) {
   const notes: (string | Node)[][] = [];
   const add = (key: string, places: Places = {}) => notes.push(nodes(key, places));
@@ -270,8 +283,8 @@ function describeRun(run: Run) {
   }
   if (run.changes.length) return joinSentences(...notes); // the output is not what the model learned
   if (isReal(run.checkpoint)) return joinSentences(...notes); // its training data is unknown
-  if (!run.reference && opening.site) add("note.unknown");
-  else if (!run.reference) notes.push([h("span", { class: "warning" }, "⚠ ", t("note.unlearned"))]);
+  if (isDoubtful(run)) notes.push([h("span", { class: "warning" }, "⚠ ", t("note.unlearned"))]);
+  else if (!run.reference) add("note.unknown");
   else if (!run.reference.same) add("note.mistake", { right: run.reference.text });
   else if (run.reference.held_out) add("note.held_out");
   return joinSentences(...notes);
