@@ -31,26 +31,36 @@ const MAX_WHOLE = 1; // layers of a stack that fit the screen with maps that a c
 export const SHOWN_CANDIDATES = 5;
 const WIDE = 720; // px from which the stacks stand side by side
 const MIN_SIDE = 24; // px of a map that a finger hits
+const CLASS_SIDE = 30; // px of a map in front of a class, if another arrangement gives it that
 const READABLE = 28; // px of a map, where its line is wide enough
 const MAX_SIDE = 96;
 const EDGE = 6; // px under the picture
 const DENSE = 24; // tokens from which a map needs
 const DENSE_SIDE = 36; // px
 const SMALLEST_TYPE = 0.78; // of a picture that `isWhole`
+const LARGE_TYPE = 0.9; // of the page's, which larger maps are worth
 const NAME = 12; // px of the names of sublayers
 const LARGE_NAME = 15; // px, where the rest is smaller than the page's type
 const SAID = 92; // px, at most, of the word that a layer of the decoder would output
 const LONG_PER_LINE = 4; // long words that are shortened share a line, before a strip replaces the words
 
 export function overviewLayout(sizes: Sizes) {
-  let layout = draw(sizes);
-  if (!sizes.isWhole) return layout;
-  for (let type = sizes.type; layout.height > sizes.available && type >= SMALLEST_TYPE; type -= 0.05) {
+  const tried = [draw(sizes)];
+  if (!sizes.isWhole) return tried[0];
+  for (let type = sizes.type; type >= SMALLEST_TYPE; type -= 0.05) {
+    const latest = tried[tried.length - 1];
+    const fitting = tried.find(({ height }) => height <= sizes.available);
+    if (isReadable(latest, sizes)) return latest;
+    if (fitting && type < LARGE_TYPE * sizes.type) return fitting;
     const tight = { ...inType(sizes, type), isTight: true };
-    layout = draw({ ...tight, available: sizes.available - below(tight) });
+    tried.push(draw({ ...tight, available: sizes.available - below(tight) }));
   }
-  return layout;
+  return tried.find(({ height }) => height <= sizes.available) ?? tried[tried.length - 1];
 }
+
+/** Whether it fits its place with maps that the back row sees. */
+const isReadable = ({ height, decoder, encoder }: Layout, { available, type }: Sizes) =>
+  height <= available && Math.min(...[decoder, encoder].map(leastWidth)) >= CLASS_SIDE * type;
 
 export type Layout = ReturnType<typeof draw>;
 
@@ -101,16 +111,16 @@ function wide(sizes: Sizes) {
   const origin = { x: 0, y: 0, width: column };
   const lines = Math.max(...Object.values(words).map((each) => drawTokens(each, origin, sizes).box.height));
   const place = { y: 0, width: column, lines };
-  const decoder = largest((side, isCompact) => {
-    const drawn = drawColumn("decoder", sizes, { ...place, x: column + bus, side, isCompact });
+  const decoder = largest((side, rows) => {
+    const drawn = drawColumn("decoder", sizes, { ...place, x: column + bus, side, ...rows });
     return [drawn, foot(drawn) <= available];
   }, sizes);
   const isEven = layers.encoder === layers.decoder;
   const { bar, between, name } = lengths(sizes);
   const limit = Math.max(foot(decoder), available) - bar - between;
   const heights = isEven ? decoder.layers.map(({ box }) => box.height) : []; // so that layers stand beside each other
-  const encoder = largest((side, isCompact) => {
-    const drawn = drawColumn("encoder", sizes, { ...place, x: 0, side, isCompact, heights });
+  const encoder = largest((side, rows) => {
+    const drawn = drawColumn("encoder", sizes, { ...place, x: 0, side, ...rows, heights });
     return [drawn, foot(drawn) < (isEven ? foot(decoder) + 0.5 : limit)];
   }, sizes);
   const memory = memoryBox(encoder, sizes);
@@ -136,14 +146,24 @@ function stacked(sizes: Sizes) {
   return { isWide: false, width, height, type, name, encoder, decoder, memory, busX: channel / 3, output };
 }
 
-function largest(draw: (side: number, isCompact?: boolean) => [Column, boolean], sizes: Sizes) {
+type Rows = Pick<ColumnPlace, "isCompact" | "isWrapped">;
+
+function largest(draw: (side: number, rows?: Rows) => [Column, boolean], sizes: Sizes) {
   const least = leastSide(sizes);
-  for (let side = MAX_SIDE * sizes.type; side > least; side -= 2 * sizes.type) {
-    const [drawn, fits] = draw(side);
-    if (fits) return drawn;
-  }
-  return draw(least, true)[0];
+  const fitting = (from: number, rows?: Rows) => {
+    for (let side = MAX_SIDE * sizes.type; side > from; side -= 2 * sizes.type) {
+      const [drawn, fits] = draw(side, rows);
+      if (fits) return drawn;
+    }
+    return null;
+  };
+  const usual = fitting(least) ?? draw(least, { isCompact: true })[0];
+  return (sizes.isWhole && fitting(leastWidth(usual), { isWrapped: true })) || usual;
 }
+
+/** Of its maps. */
+const leastWidth = ({ layers }: Column) =>
+  Math.min(...layers.flatMap(({ attention }) => attention.map(({ heads }) => heads[0].width)));
 
 function leastSide({ type, words, isTight }: Sizes) {
   if (isTight) return MIN_SIDE * type;
@@ -159,12 +179,13 @@ type ColumnPlace = {
   side: number; // px of a map
   lines?: number; // px of the tokens
   isCompact?: boolean; // the maps give way to the names beside them
+  isWrapped?: boolean; // the maps stand on several lines of as many, where one has no room for their size
   heights?: number[]; // px that layers have at least
 };
 
 /** One stack, from its tokens down; the decoder mirrored, so that the encoder's output comes from the left. */
 function drawColumn(stack: Stack, sizes: Sizes, place: ColumnPlace) {
-  const { x, y, width, side, lines = 0, isCompact, heights = [] } = place;
+  const { x, y, width, side, lines = 0, isCompact, isWrapped, heights = [] } = place;
   const { type, layers: counts } = sizes;
   const { pad, between, label, branch, bar, title, arrow, gap } = lengths(sizes);
   const isMirrored = stack === "decoder";
@@ -187,9 +208,9 @@ function drawColumn(stack: Stack, sizes: Sizes, place: ColumnPlace) {
       at += bar + between;
     }
     if (hidden) continue;
-    const { height } = drawLayer(stack, sizes, region, at, { side, isCompact });
+    const { height } = drawLayer(stack, sizes, region, at, { side, isCompact, isWrapped });
     const spare = Math.max(0, (heights[layers.length] ?? 0) - height);
-    const drawn = drawLayer(stack, sizes, region, at, { side, isCompact, spare });
+    const drawn = drawLayer(stack, sizes, region, at, { side, isCompact, isWrapped, spare });
     const box = { x, y: at, width, height: drawn.height };
     const labelX = isMirrored ? x + width - label : x;
     layers.push({ ...drawn, layer, box, label: { ...box, x: labelX, width: label } });
@@ -200,14 +221,22 @@ function drawColumn(stack: Stack, sizes: Sizes, place: ColumnPlace) {
 }
 
 type Region = { x: number; width: number };
-type Look = Pick<ColumnPlace, "side" | "isCompact"> & { spare?: number };
+type Look = Pick<ColumnPlace, "side" | "isCompact" | "isWrapped"> & { spare?: number };
 
-function drawLayer(stack: Stack, sizes: Sizes, region: Region, y: number, { side, isCompact, spare = 0 }: Look) {
+function drawLayer(
+  stack: Stack,
+  sizes: Sizes,
+  region: Region,
+  y: number,
+  { side, isCompact, isWrapped, spare = 0 }: Look,
+) {
   const { heads, caption, type } = sizes;
   const { pad, gap, caption: line, feedForward: low, between } = lengths(sizes);
   let at = y + pad + spare / 3;
   const attention = ((stack === "encoder" ? ["encoder"] : ["decoder", "cross"]) as Kind[]).map((kind) => {
-    const perLine = Math.min(heads[kind], Math.floor((region.width + gap) / (MIN_SIDE * type + gap)));
+    const wanted = isWrapped ? side : MIN_SIDE * type;
+    let perLine = Math.max(1, Math.min(heads[kind], Math.floor((region.width + gap) / (wanted + gap))));
+    while (isWrapped && heads[kind] % perLine) perLine--;
     const lines = Math.ceil(heads[kind] / perLine);
     const across = Math.ceil(heads[kind] / lines);
     const narrow = (region.width - caption - gap) / across - gap;
