@@ -161,7 +161,7 @@ function largest(draw: (side: number, rows?: Rows) => [Column, boolean], sizes: 
   return (sizes.isWhole && fitting(leastWidth(usual), { isWrapped: true })) || usual;
 }
 
-/** Of its maps. */
+/** Px of its narrowest map. */
 const leastWidth = ({ layers }: Column) =>
   Math.min(...layers.flatMap(({ attention }) => attention.map(({ heads }) => heads[0].width)));
 
