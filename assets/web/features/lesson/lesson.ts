@@ -199,17 +199,13 @@ function drawQuestion(parts: Parts, content: Content) {
 /** The figure of a stop, veiled while it would give the answer away. */
 function drawFigure({ figure, stop, colours }: Parts, content: Content, isSolved: boolean) {
   const { run, answered } = content;
-  const { hides, evidence, remains, colours: what } = content.stop;
+  const { hides, evidence, colours: what } = content.stop;
   if (isSolved) setChildren(figure, answered());
   for (const each of figure.querySelectorAll("h4")) each.ariaLevel = "3"; // right under the title of the stop
   const isUnsolved = Boolean(hides) && !isSolved;
-  const isVeiled = isUnsolved && !evidence;
   const isReasoned = isUnsolved && evidence;
-  const legends: Stop["colours"][] = [isReasoned || remains ? "strips" : undefined, isReasoned ? undefined : what];
-  setChildren(
-    colours,
-    legends.map((each) => each && colourLegend(each, run)),
-  );
+  const isVeiled = isUnsolved && !evidence;
+  setChildren(colours, what && !isReasoned ? colourLegend(what, run) : null);
   figure.classList.toggle("unsolved", isUnsolved);
   figure.classList.toggle("hides", Boolean(hides));
   figure.inert = isVeiled;

@@ -212,7 +212,8 @@ export async function queryAndKeys(view: LessonView, kind: Kind, layer: number, 
   const asks: Row = { label: data.queries[query], side: data.from, name: "q", values: data.at("q", head, query) };
   const labels = [asks, ...keys].map(({ label = "" }) => label);
   const titled = (label: string, rows: Row[]) => [h("h4", {}, label), strips(view, rows, { label, labels })];
-  return [titled(t("inside.query"), [asks]), titled(t("inside.keys"), keys), hint(t("lesson.evidence.scores"))];
+  const how = [hint(t("lesson.evidence.scores")), colourLegend("strips", view.run)];
+  return [titled(t("inside.query"), [asks]), titled(t("inside.keys"), keys), how];
 }
 
 export function tokenIds(side: Side, words: string[], ids: number[]) {

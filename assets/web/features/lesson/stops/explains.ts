@@ -14,6 +14,7 @@ export const explains: Stop = {
   hides: true,
   headline: ({ run }) => ["argmax_j a_j,  a = ∇, w, ‖w v Wᴼ‖, −Δp", [4, run.output.length, run.source.length]],
   variants: ({ run }) => [!run.reference?.gold && "own"],
+  remains: true,
   async evidence(view) {
     const { keys, shares } = await fetchShares(view, view.step);
     const links = [...(goldOf(view, view.step) ?? [])];

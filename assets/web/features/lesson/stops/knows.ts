@@ -18,18 +18,8 @@ export const knows: Stop = {
     [run.attention.cross.layers, run.output.length, run.model.target_words],
   ],
   variants: ({ run }) => [run.model.norm_first && "first"],
-  async evidence(view) {
-    const { run, step } = view;
-    const { layers } = run.attention.cross;
-    const attended = Array.from({ length: layers }, (_, layer) => {
-      const weights = attentionRow("cross", layer, null, step, run);
-      const key = argmax(weights);
-      const places = { layer: layer + 1, key: word(run.source[key], "source"), share: formatPercent(weights[key]) };
-      return nodes("lesson.knows.attended", places);
-    });
-    return [await lensOf(view, true), hint(nodes("lesson.knows.attends", { found: formatList(attended) }))];
-  },
-  draw: (view) => lensOf(view, false),
+  evidence: async (view) => [await lensOf(view, true), attended(view)],
+  draw: async (view) => [await lensOf(view, false), attended(view)],
   async ask({ run, step }) {
     const lens = await fetchLens(run);
     const { layers, turn } = readings(lens, run, step);
@@ -58,4 +48,15 @@ export const knows: Stop = {
 async function lensOf({ run, step }: LessonView, isAsked: boolean) {
   const steps = around(step, run.output.length, MAX_STEPS);
   return scrollBox(lensTable(run, await fetchLens(run), steps, step, isAsked));
+}
+
+function attended({ run, step }: LessonView) {
+  const { layers } = run.attention.cross;
+  const found = Array.from({ length: layers }, (_, layer) => {
+    const weights = attentionRow("cross", layer, null, step, run);
+    const key = argmax(weights);
+    const places = { layer: layer + 1, key: word(run.source[key], "source"), share: formatPercent(weights[key]) };
+    return nodes("lesson.knows.attended", places);
+  });
+  return hint(nodes("lesson.knows.attends", { found: formatList(found) }));
 }

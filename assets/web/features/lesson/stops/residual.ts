@@ -1,7 +1,7 @@
 import { t } from "../../../state/i18n.ts";
 import { dot, fixed, norm } from "../../../ui/numbers.ts";
 import { hint } from "../../../ui/parts.ts";
-import { encoderHead, type LessonView, namedQuiz, type Stop, strips } from "../stop.ts";
+import { colourLegend, encoderHead, type LessonView, namedQuiz, type Stop, strips } from "../stop.ts";
 
 export const residual: Stop = {
   hides: true,
@@ -15,7 +15,7 @@ export const residual: Stop = {
     const addends = Object.entries(await streamAndChange(view));
     const rows = addends.map(([name, values]) => ({ label: t(`inside.row.${name}`), values }));
     const label = t("lesson.residual.figure", view.places);
-    return [strips(view, rows, { label }), hint(t("lesson.evidence.residual"))];
+    return [strips(view, rows, { label }), hint(t("lesson.evidence.residual")), colourLegend("strips", view.run)];
   },
   async ask(view) {
     const { residual, output } = await streamAndChange(view);
