@@ -47,7 +47,8 @@ export const since: Stop = {
 
 /** Leads to a setting of Train. @param choice to try there */
 function trainSwitch(field: string, choice: string) {
-  const text = `${t("tab.train")} → ${t(`train.set.${field}`)}: ${t(`train.choice.${choice}`)}`;
+  const wanted = { name: t(`train.set.${field}`), value: t(`train.choice.${choice}`) };
+  const text = `${t("tab.train")} → ${t("handout.setting", wanted)}`;
   return link(text, async () => {
     update({ tab: "train", returnStop: state.stop });
     await twoFrames();
