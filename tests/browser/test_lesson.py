@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from transformer.analysis.experiments import shipped
 
 from .arithmetic import expect_right
-from .catalogue import matching, percent, t
+from .catalogue import EN, matching, percent, t
 from .conftest import BIER, FLAGSHIP, PHONE, Visit, translate
 
 STOPS = (
@@ -75,6 +75,8 @@ def test_the_lesson_is_walked_by_key_on_a_phone(visit: Visit) -> None:
             answers = "table:not(.lens, .why-table), .heatmap, [data-name=sum], .lens .marked td .word"
             expect(page.locator("#lesson .lesson-figure").locator(answers)).to_have_count(0)
         assert before.reveal == ""
+        if f"lesson.{name}.figure" in EN:
+            expect(page.locator("#lesson .lesson-figure h4").first).to_have_text(matching(f"lesson.{name}.figure"))
         strips = page.locator("#lesson .lesson-figure .strips")
         reasons = strips.count()
         for i in range(len(before.choices)):

@@ -140,7 +140,7 @@ async function fetchContent(name: StopName, view: LessonView) {
     return found ? nodes(found, quiz.places) : null;
   };
   const content = { name, stop, run: view.run, quiz, text };
-  const caption = stop.captioned ? h("h4", {}, text("figure")) : null;
+  const caption = text("figure") && h("h4", {}, text("figure"));
   const evidence = await stop.evidence?.(view);
   const figures = (usual: Child, all: Child = usual) => ({
     asked: [caption, evidence ?? usual],

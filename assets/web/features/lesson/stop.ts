@@ -21,15 +21,15 @@ import { hint, link } from "../../ui/parts.ts";
 /**
  * A stop of the lesson. Its figure is a `stage` of a head, or drawn under a headline of its own: a formula and its
  * shapes. Until the question is answered a figure that would give the answer away (`hides`) is veiled, or `evidence`
- * stands in its place, from which the answer can be reasoned, and stands beside it where it `remains`; or a table
- * of scores has fewer `columns`. With the answer come more `columns`, or what `answer` draws. A `wide` figure stands above
- * the text, another beside it. A text is taken in the first of the `variants` that the catalogue has it in.
+ * stands in its place, from which the answer can be reasoned, and stays beside it where it `remains`; or a table of
+ * scores has fewer `columns`. With the answer come more `columns`, or what `answer` draws. A `wide` figure stands above
+ * the text, another beside it. A text, also the heading of a figure, is taken in the first of the `variants` that the
+ * catalogue has it in.
  */
 export type Stop = {
   hides?: boolean;
   wide?: boolean;
   colours?: "strips" | Kind;
-  captioned?: boolean;
   layer?: number; // of the encoder, where the words of a sentence differ; else the visitor's
   variants?: (view: LessonView) => (string | false)[];
   evidence?: (view: LessonView) => Promise<Child>;

@@ -4,7 +4,6 @@ import { encoderInput, rounded, type Stop, tokenStrips, valueQuiz } from "../sto
 
 export const embeddings: Stop = {
   wide: true,
-  captioned: true,
   colours: "strips",
   headline: ({ run }) => [
     run.model.scaled ? "x = √d_model · E[id]" : "x = E[id]",

@@ -4,7 +4,6 @@ import { encoderHead, namedQuiz, type Stop } from "../stop.ts";
 
 export const ffn: Stop = {
   wide: true,
-  captioned: true,
   colours: "strips",
   stage: "ffn",
   variants: ({ run }) => [run.model.activation !== "relu" && "smooth"],

@@ -3,7 +3,6 @@ import { argmax, attentionRow } from "../../../state/state.ts";
 import { headMaps, type Stop, valueQuiz } from "../stop.ts";
 
 export const heads: Stop = {
-  captioned: true,
   colours: "encoder",
   headline: ({ run }) => [
     "head_i = softmax(Q_i K_i^T ÷ √d_k) V_i",

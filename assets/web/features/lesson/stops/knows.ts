@@ -11,7 +11,6 @@ const MAX_STEPS = 9; // rows, of a long sentence those around the step
 
 export const knows: Stop = {
   hides: true,
-  captioned: true,
   headline: ({ run }) => [
     "p_n = softmax(x_n W + b),  n = 1 … N",
     [run.attention.cross.layers, run.output.length, run.model.d_model],

@@ -6,7 +6,6 @@ import { type Stop, valueQuiz } from "../stop.ts";
 
 export const logits: Stop = {
   hides: true,
-  captioned: true,
   variants: ({ run: { model } }) => [
     model.tied && "tied",
     model.tied_output && "tied_output",

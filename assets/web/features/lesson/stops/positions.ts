@@ -10,7 +10,6 @@ const MIN_FAR = 5; // positions, at least, to tell near from far
 
 export const positions: Stop = {
   wide: true,
-  captioned: true,
   colours: "strips",
   headline: ({ run }) => [positionFormula(run.model), [1, run.source.length, run.model.d_model]],
   variants: ({ run: { model } }) => [!model.positions ? "bare" : model.sinusoid === "halves" && "halves"],

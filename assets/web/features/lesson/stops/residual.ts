@@ -6,7 +6,6 @@ import { colourLegend, encoderHead, type LessonView, namedQuiz, type Stop, strip
 export const residual: Stop = {
   hides: true,
   wide: true,
-  captioned: true,
   colours: "strips",
   stage: "residual",
   layer: 0, // later the sum is longer for nearly every word

@@ -5,7 +5,6 @@ import { encoderHead, largestWordQuiz, queryAndKeys, type Stop } from "../stop.t
 
 export const scores: Stop = {
   hides: true,
-  captioned: true,
   stage: "scores",
   columns: { asked: ["dot", "scaled"] },
   remains: true,

@@ -5,7 +5,6 @@ import { encoderHead, type Stop, valueQuiz } from "../stop.ts";
 
 export const softmax: Stop = {
   stage: "scores",
-  captioned: true,
   columns: { asked: ["dot", "scaled"], answered: ["dot", "scaled", "mask", "softmax"] },
   async ask(view) {
     const { data, head, query } = await encoderHead(view);

@@ -7,7 +7,6 @@ import { type LessonView, orderedQuiz, type Stop, strips, wordInEveryLayer } fro
 
 export const stack: Stop = {
   wide: true,
-  captioned: true,
   colours: "strips",
   headline: ({ run }) => [
     "x ← layer_n(x), n = 1 … N",
