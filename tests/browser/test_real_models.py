@@ -89,6 +89,9 @@ def test_a_real_model_is_offered_fetched_once_for_two_and_found_by_its_link(
         checkpoint.select_option("owner/opus-mt-fr-en")  # which this Hub does not have
         expect(page.locator("p.message")).to_contain_text(t("real.not_there", name="owner/opus-mt-fr-en"))
         expect(checkpoint).to_have_value(NAME)
+        visit.open(f"?checkpoint=owner/opus-mt-fr-en&sentence={SENTENCE}&tab=translate")
+        expect(page.locator("p.message")).to_contain_text(t("real.not_there", name="owner/opus-mt-fr-en"))
+        expect(page.locator("#sentence input")).to_have_value(SENTENCE)  # to choose another model for it
         visit.open("?checkpoint=owner/unlisted&tab=translate")
         expect(page.locator("p.message")).to_contain_text(t("link.checkpoint"))
         expect(checkpoint).to_have_value("toy")

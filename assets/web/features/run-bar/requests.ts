@@ -178,5 +178,8 @@ export function followAddress(isBack: boolean, search = parametersOf(location)) 
     setTimeout(() => document.body.classList.remove("opening"), OPENING_MS);
     ask({ ...run, or_example: true }, { fillsBox: true });
   };
-  withModel(run.checkpoint, follow, () => showPlace?.());
+  withModel(run.checkpoint, follow, () => {
+    if (run.sentence && bar.box.value === state.run.sentence) bar.box.value = run.sentence; // for another model
+    showPlace?.();
+  });
 }
