@@ -470,8 +470,8 @@ class Translator:
         words, every number of a large model.
 
         Args:
-            place: where it opens, as for `Translation.to_html`. The widget's `place` is read and set meanwhile: tab,
-                kind, layer, head, query and step; what a new one leaves out stays.
+            place: where it opens, as for `Translation.to_html`. The widget's `place` is read and set meanwhile,
+                without language and present; what a new one leaves out stays.
 
         Raises:
             SentenceError: as in `translate`.
