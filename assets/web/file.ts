@@ -13,7 +13,8 @@ import { mount as positions } from "./features/positions/positions.ts";
 import { mount as runBar } from "./features/run-bar/run-bar.ts";
 import { mount as translate } from "./features/translate/translate.ts";
 import { fillPage } from "./start.ts";
-import { state, subscribe, update } from "./state/state.ts";
+import { restorePlace } from "./state/address.ts";
+import { state, subscribe } from "./state/state.ts";
 
 fillPage(
   document.querySelector(".html-container > .view") as HTMLElement,
@@ -26,6 +27,6 @@ fillPage(
     inside: { inside },
   },
 ).then(() => {
-  callNotebook(update);
+  callNotebook((place) => void restorePlace(place, false));
   subscribe(document.body, () => tellNotebook(state));
 });

@@ -46,6 +46,7 @@ def test_it_runs_in_an_empty_folder_with_what_it_carries(toy: Translator, tmp_pa
     code += "found = namespace['attribution']\nassert namespace['lens'].tokens[-1] == namespace['run'].output\n"
     code += f"assert len(found.target) == {STEP + 1}\n"
     code += "assert abs(found.logit - found.baseline - found.total) <= 0.01 * abs(found.logit - found.baseline)\n"
+    code += "assert 'notebook_connected' in namespace['renderers'].default\n"  # nbconvert draws no other
     code += f"assert not sys.modules['transformer'].__file__.startswith({str(ROOT)!r})"
     sent = json.dumps(cells(run, "code"))
     command, alone = [sys.executable, "-c", code], {"OMP_NUM_THREADS": "1"}  # two threads would wait for each other

@@ -22,6 +22,7 @@ CELLS = (
     "widget = translator.show('ich mochte ein bier', tab='attention', layer=2, head=1)\nwidget",
     "print(widget.place)",
     "widget.place = {'tab': 'inside', 'kind': 'encoder', 'head': 5}",
+    "widget.place = {'tab': 'attention', 'kind': 'cross', 'drawing': 'heatmap', 'measure': 'contribution'}",
     "translator.translate('ich mochte ein cola')",
 )
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
@@ -71,6 +72,12 @@ def run_cell(page: Page, i: int, printed: str = "") -> None:
     expect(cell.locator(".jp-OutputArea-output")).to_contain_text(printed)
 
 
+def set_place(page: Page, i: int) -> None:
+    """By a cell that prints nothing."""
+    page.locator(".jp-Notebook .jp-Cell").nth(i).locator(".cm-content").click()
+    page.keyboard.press("Shift+Enter")
+
+
 def test_figure_and_python_share_a_place_in_jupyterlab_which_saves_it_interactive(
     browser: Browser, lab: str, folder: Path
 ) -> None:
@@ -82,16 +89,17 @@ def test_figure_and_python_share_a_place_in_jupyterlab_which_saves_it_interactiv
     asks = figure.locator("#sentence input")
     asks.wait_for()  # the kernel would translate
     heading(figure, 3, 2)
-    run_cell(page, 1, "{'tab': 'attention', 'kind': 'cross', 'layer': 2, 'head': 1, 'query': 0, 'step': 0}")
+    run_cell(page, 1, "'measure': 'weight', 'layer': 2, 'head': 1, 'query': 0, 'step': 0, 'mean': True, 'gold': False")
 
+    set_place(page, 3)
+    figure.get_by_role("button", name=t("measure.contribution"), pressed=True).wait_for()
     figure.get_by_text("head 4", exact=True).click()
     heading(figure, 3, 4)
     run_cell(page, 1, "'layer': 2, 'head': 3")
 
-    page.locator(".jp-Notebook .jp-Cell").nth(2).locator(".cm-content").click()
-    page.keyboard.press("Shift+Enter")
+    set_place(page, 2)
     figure.locator("[data-tab-id=inside][aria-selected=true]").wait_for()
-    run_cell(page, 1, "{'tab': 'inside', 'kind': 'encoder', 'layer': 2, 'head': 5")
+    run_cell(page, 1, "'measure': 'contribution', 'layer': 2, 'head': 5")
 
     asks.fill("ich mochte ein cola")
     figure.locator("#translate").click()
@@ -100,7 +108,7 @@ def test_figure_and_python_share_a_place_in_jupyterlab_which_saves_it_interactiv
     asks.fill("cola tee")
     figure.locator("#translate").click()
     expect(figure.get_by_role("alert")).to_contain_text("tee")
-    run_cell(page, 3)
+    run_cell(page, 4)
     page.keyboard.press("Control+s")
     expect(page.locator(".jp-mod-dirty")).to_have_count(0)  # saved
     page.close()

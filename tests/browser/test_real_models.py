@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -89,6 +90,9 @@ def test_a_real_model_is_offered_fetched_once_for_two_and_found_by_its_link(
         checkpoint.select_option("owner/opus-mt-fr-en")  # which this Hub does not have
         expect(page.locator("p.message")).to_contain_text(t("real.not_there", name="owner/opus-mt-fr-en"))
         expect(checkpoint).to_have_value(NAME)
+        visit.open(f"?checkpoint=owner/opus-mt-fr-en&sentence={SENTENCE}&tab=translate")
+        expect(page.locator("p.message")).to_contain_text(t("real.not_there", name="owner/opus-mt-fr-en"))
+        expect(page.locator("#sentence input")).to_have_value(SENTENCE)  # to choose another model for it
         visit.open("?checkpoint=owner/unlisted&tab=translate")
         expect(page.locator("p.message")).to_contain_text(t("link.checkpoint"))
         expect(checkpoint).to_have_value("toy")
@@ -118,6 +122,21 @@ def test_words_and_pieces_on_every_view(screen: Visit) -> None:
     expect(page).to_have_url(re.compile("words=yes"))
     page.reload()
     expect(source).to_have_text(words)
+
+
+def test_a_worksheet_by_words_asks_for_no_softmax_which_is_one_of_pieces(screen: Visit) -> None:
+    tokens = {}
+    for unit in ("no", "yes"):
+        page = screen.open(f"?checkpoint={NAME}&sentence={SENTENCE}&tab=attention&words={unit}")
+        expect(page.locator("#checkpoint")).to_have_value(NAME)
+        screen.settle()
+        tokens[unit] = page.locator("#top .run .chip.source").count()
+        with page.expect_download() as download:
+            page.locator("[data-file=handout]").dispatch_event("click")
+        sheet = Path(download.value.path()).read_text("utf-8")
+        assert matching("worksheet.shapes", source=tokens["no"]).search(sheet)  # the encoder reads pieces
+        assert (t("worksheet.softmax.answer") in sheet) == (unit == "no")
+    assert tokens["yes"] < tokens["no"]
 
 
 def test_an_alignment_is_drawn_and_every_head_is_measured(screen: Visit) -> None:

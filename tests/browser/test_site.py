@@ -165,7 +165,7 @@ def test_a_file_that_does_not_come_is_said_and_asked_for_again(browser: Browser,
     context.route(f"**/{lost}", lambda route: route.abort())
     page = opened(context, site)
     ask(page, "ich mochte ein cola")
-    expect(page.locator("#top .message")).to_contain_text(t("error.no_answer"))
+    expect(page.locator("#top .message")).to_contain_text(t("error.no_file"))
     context.unroute_all()
     ask(page, "ich mochte ein cola")
     expect(page.locator("#translation")).to_contain_text("coke")
@@ -181,7 +181,7 @@ def test_texts_that_do_not_come_are_english_or_said_to_be_missing(browser: Brows
     page.wait_for_function("document.getElementById('language').validationMessage")
     assert page.locator("#language").evaluate("each => [each.value, each.validationMessage]") == [
         "en",
-        t("error.no_answer"),
+        t("error.no_file"),
     ]
     for lost in ("locales/*", "app.js"):
         context.route(f"**/{lost}", lambda route: route.abort())

@@ -202,6 +202,12 @@ def test_forced_words_are_a_list_of_words(toy: Translator, forced: Any) -> None:
         toy.translate(BEER[0], forced=forced)
 
 
+def test_changes_that_were_not_parsed_are_refused(toy: Translator) -> None:
+    changes: Any = [{"do": "positions", "stack": "encoder", "how": "removed"}]
+    with pytest.raises(TypeError, match=r"is a list; .*Interventions\.parse"):
+        toy.translate(BEER[0], interventions=changes)
+
+
 # Refusals
 
 

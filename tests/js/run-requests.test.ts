@@ -6,7 +6,7 @@ import { after, beforeEach, test } from "node:test";
 import { setShippedModels } from "../../assets/web/api/models.ts";
 import type { Run } from "../../assets/web/api/types.ts";
 import * as requests from "../../assets/web/features/run-bar/requests.ts";
-import { pageAddress } from "../../assets/web/state/address.ts";
+import { pageAddress, updateAddressBar } from "../../assets/web/state/address.ts";
 import { changes, requestChanges, undoChange } from "../../assets/web/state/changes.ts";
 import { openExperiment } from "../../assets/web/state/experiments.ts";
 import { showRun, state, update } from "../../assets/web/state/state.ts";
@@ -37,7 +37,13 @@ function runOf(sentence: string): Run {
   } as any;
 }
 
-type Asked = { sentence: string; changes: unknown[]; reply: (body: unknown) => void; signal: AbortSignal };
+type Asked = {
+  sentence: string;
+  changes: unknown[];
+  reply: (body: unknown) => void;
+  breakOff: () => void;
+  signal: AbortSignal;
+};
 let sent: Asked[] = [];
 const settled = () => new Promise((done) => setTimeout(done, 2));
 const ended = new AbortController();
@@ -48,7 +54,7 @@ globalThis.fetch = ((_: unknown, { body, signal }: { body: string; signal: Abort
   new Promise((done, fail) => {
     const reply = (answer: unknown) => done(Response.json(answer));
     signal.addEventListener("abort", () => fail(signal.reason));
-    sent.push({ ...JSON.parse(body), reply, signal });
+    sent.push({ ...JSON.parse(body), reply, breakOff: () => done(new Response()), signal });
   })) as any;
 
 /** The server answers the newest question. */
@@ -117,4 +123,20 @@ test("Back while a question is on its way asks for the run of its address", asyn
   await answer();
   assert.deepEqual(sentences(), ["late", "here"]);
   assert.equal(state.run.sentence, "here");
+});
+
+test("a link that no answer comes to stays in the address and in the box, for a reload", async () => {
+  Object.assign(box, { value: state.run.sentence });
+  const link = "https://example.org/?checkpoint=toy&sentence=linked&tab=attention";
+  const written: string[] = [];
+  Object.assign(globalThis, { location: new URL(link) });
+  Object.assign(history, { replaceState: (_state: null, _title: string, now: string) => written.push(now) });
+  requests.followAddress(false);
+  sent[0].breakOff();
+  await settled();
+  updateAddressBar();
+  await new Promise((done) => setTimeout(done, 350)); // after which the address is written
+  assert.equal(box.value, "linked");
+  const last = new URL(written.at(-1) ?? link).searchParams;
+  assert.deepEqual([last.get("sentence"), last.get("tab")], ["linked", "attention"]);
 });

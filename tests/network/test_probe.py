@@ -62,3 +62,8 @@ def test_replacing_an_intermediate_changes_the_logits(norm_first: bool) -> None:
             return ~value if value.dtype == torch.bool else value + torch.rand_like(value)
 
         assert (model(SRC, TGT, probe=replace).logits - plain).abs().max() > 1e-3, name
+
+
+def test_a_probe_that_forgets_to_return_is_named() -> None:
+    with pytest.raises(TypeError, match="embedding: a probe returned a NoneType"):
+        network()(SRC, TGT, probe=lambda name, value: None)

@@ -7,6 +7,8 @@ from unittest.mock import patch
 import pytest
 
 from transformer import Translation, Translator
+from transformer.web.api.frozen import PARAMETERS
+from transformer.web.schema import NotebookPlace
 
 anywidget = pytest.importorskip("anywidget")
 traitlets = pytest.importorskip("traitlets")
@@ -50,12 +52,16 @@ def test_a_terminal_gets_no_page(beer: Translation) -> None:
         assert beer._repr_mimebundle_() == {"text/plain": repr(beer)}
 
 
-@pytest.mark.parametrize("place", [{"tab": "train"}, {"head": -1}, {"head": "1"}, {"room": 1}])
+@pytest.mark.parametrize("place", [{"tab": "train"}, {"head": -1}, {"head": "1"}, {"gold": 1}, {"room": 1}])
 def test_a_place_that_no_page_has_is_refused(widget: Any, place: dict[str, Any]) -> None:
     before = widget.place
     with pytest.raises(traitlets.TraitError):
         widget.place = place
-    assert widget.place == before == {"tab": "attention", "layer": 2}
+    assert widget.place == before == {"tab": "attention", "layer": 2, "mean": False}
+
+
+def test_its_place_has_all_that_leads_to_a_place_of_its_page() -> None:
+    assert NotebookPlace.__annotations__.keys() == {*PARAMETERS} - {"language", "present"}
 
 
 def test_the_kernel_answers_about_its_model_whatever_its_name(toy: Translator) -> None:

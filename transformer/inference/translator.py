@@ -437,7 +437,8 @@ class Translator:
             SentenceError: this model cannot translate the sentence (a ValueError; its message is for visitors).
             ValueError: a forced token is not in the vocabulary, there are too many, or an intervention does not fit
                 this model or this sentence.
-            TypeError: the sentence or a forced token is not a str, or `forced` is one.
+            TypeError: the sentence or a forced token is not a str, `forced` is one, or `interventions` are no
+                Interventions.
         """
         checkpoint, vocab = self.checkpoint, self.checkpoint.tgt_vocab
         source, forced_ids = self._changed_source(sentence, interventions), self._forced_ids(forced, interventions)
@@ -470,8 +471,8 @@ class Translator:
         words, every number of a large model.
 
         Args:
-            place: where it opens, as for `Translation.to_html`. The widget's `place` is read and set meanwhile: tab,
-                kind, layer, head, query and step; what a new one leaves out stays.
+            place: where it opens, as for `Translation.to_html`. The widget's `place` is read and set meanwhile,
+                without language and present; what a new one leaves out stays.
 
         Raises:
             SentenceError: as in `translate`.
@@ -646,6 +647,8 @@ class Translator:
         return interventions.probe(model.config, model.positions[: self.checkpoint.output_limit])
 
     def _changed_source(self, sentence: str, interventions: Interventions) -> list[int]:
+        if not isinstance(interventions, Interventions):
+            raise TypeError(f"interventions is a {type(interventions).__name__}; make one with Interventions.parse")
         vocab, source = self.checkpoint.src_vocab, self._source_ids(sentence)
         length = sum(i != vocab.ids[PAD] for i in source)
         for change in interventions.changes:

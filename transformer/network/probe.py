@@ -13,8 +13,17 @@ Probe = Callable[[str, Tensor], Tensor]
 
 
 def apply_probe(probe: Probe | None, name: str, value: Tensor) -> Tensor:
-    """The value to continue with: what the probe returns, or `value` itself where there is no probe."""
-    return value if probe is None else probe(name, value)
+    """The value to continue with: what the probe returns, or `value` itself where there is no probe.
+
+    Raises:
+        TypeError: the probe returned no tensor.
+    """
+    if probe is None:
+        return value
+    given = probe(name, value)
+    if not isinstance(given, Tensor):
+        raise TypeError(f"{name}: a probe returned a {type(given).__name__}; it returns the tensor to continue with")
+    return given
 
 
 def scoped(probe: Probe | None, prefix: str) -> Probe | None:

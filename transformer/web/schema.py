@@ -30,6 +30,9 @@ MAX_ADDRESS = 2048  # characters of the page's address
 MAX_PLACE = 8192  # characters of a link's parameters
 MAX_CHOICES, MAX_CHOICE = 130, 300  # of a question to a class: the words of a long sentence; characters of one
 MAX_QUESTION = 1000  # characters of its text
+Drawing = Literal["heatmap", "lines", "table", "all"]  # how Attention draws a map
+Measure = Literal["weight", "contribution"]  # what it draws
+Why = Literal["closed", "word", "contrast"]  # the panel of Translate, and what it explains
 
 # ---- requests ----
 
@@ -318,10 +321,16 @@ class NotebookPlace(TypedDict, total=False):
 
     tab: Literal["overview", "translate", "attention", "positions", "inside"]
     kind: Kind
+    drawing: Drawing
+    measure: Measure
     layer: Index
     head: Index
     query: Index
     step: Index
+    mean: bool
+    gold: bool
+    words: bool
+    why: Why
 
 
 class ChangeField(TypedDict):
@@ -415,8 +424,8 @@ def parameters(tabs: Sequence[str], parts: Sequence[str]) -> dict[str, Parameter
         "part": choice("part", parts),
         "exercise": choice("exercise", list(MISTAKES)),
         "kind": {**choice("kind", KINDS), "default": "cross"},
-        "drawing": choice("drawing", ("heatmap", "lines", "table", "all")),
-        "measure": {**choice("measure", ("weight", "contribution")), "always": False},
+        "drawing": choice("drawing", get_args(Drawing)),
+        "measure": {**choice("measure", get_args(Measure)), "always": False},
         **{name: position(name) for name in ("layer", "head", "query", "step")},
         "stop": position("stop", of_run=False),
         "stops": {"kind": "stops", "state": "stops"},
@@ -424,7 +433,7 @@ def parameters(tabs: Sequence[str], parts: Sequence[str]) -> dict[str, Parameter
         "mean": {"kind": "switch", "state": "averaged", "default": True},
         "gold": {"kind": "switch", "state": "gold", "default": False},
         "words": {"kind": "switch", "state": "inWords", "default": False},
-        "why": {**choice("why", ("closed", "word", "contrast")), "always": False},
+        "why": {**choice("why", get_args(Why)), "always": False},
         "language": {"kind": "language"},
         "present": {"kind": "switch", "default": False},
         "strategy": {**choice("strategy", list(STRATEGIES)), "always": False, "part": "decoding"},

@@ -3,13 +3,14 @@
 import type { Site } from "#schema";
 import { joinPlanes } from "./bytes.ts";
 import { assetAddress, fetchAsset } from "./schema.ts";
-import { Refused, type Source } from "./source.ts";
+import { NO_ANSWER, Refused, type Source } from "./source.ts";
 
 const WEIGHT_BYTES = 4;
 
 type Waiting = { resolve: (answer: unknown) => void; reject: (error: unknown) => void };
 
 export function browserSource({ models, questions }: Site): Source {
+  NO_ANSWER.key = "error.no_file"; // nothing else keeps an answer from coming
   const waiting: Map<number, Waiting> = new Map();
   let asked = 0;
   let worker: Promise<Worker> | null = null;

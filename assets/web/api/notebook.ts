@@ -1,11 +1,15 @@
 // The notebook around a saved run, where there is one: through its port (transformer/web/widget.js) the kernel answers
 // what the file lacks, and reads and sets the place.
 
+import { schema } from "./schema.ts";
 import { NO_ANSWER, Refused, type Source } from "./source.ts";
 import type { State } from "./types.ts";
 
 const CALL = "attention-bitte";
-const PLACE = ["tab", "kind", "layer", "head", "query", "step"] as const;
+/** The parameters of its place, each with the state that holds it. */
+const PLACE = Object.entries(schema.parameters).flatMap(([name, { state }]): [string, keyof State][] =>
+  state ? [[name, state as keyof State]] : [],
+);
 
 let port: MessagePort | null = null;
 let questions: string[] = []; // that it answers
@@ -32,9 +36,9 @@ export const notebook: Source = {
 /** Tell the frame's owner that the page is here. @param follow goes to a place that the notebook wants */
 export function callNotebook(follow: (place: Partial<State>) => void) {
   if (parent === window) return;
-  const take = (place: Partial<State>) => {
+  const take = (place: Record<string, unknown>) => {
     known = JSON.stringify(place);
-    follow(place);
+    follow(Object.fromEntries(PLACE.filter(([name]) => name in place).map(([name, field]) => [field, place[name]])));
   };
   addEventListener("message", ({ source, data, ports }) => {
     if (source !== parent || data?.call !== CALL || !ports.length) return;
@@ -48,7 +52,7 @@ export function callNotebook(follow: (place: Partial<State>) => void) {
 }
 
 export function tellNotebook(state: State) {
-  const place = Object.fromEntries(PLACE.map((name) => [name, state[name]]));
+  const place = Object.fromEntries(PLACE.map(([name, field]) => [name, state[field]]));
   const now = JSON.stringify(place);
   if (now !== known) port?.postMessage({ place });
   known = now;

@@ -3,11 +3,13 @@
 That the page's answers are right is tested in tests/js/engine.test.ts, where another program computes them, too.
 """
 
+import pytest
+
 from transformer.inference.decoding import Hypothesis
 from transformer.web.api import decoding
 from transformer.web.sessions.models import translator
 
-from .endpoints import BEER, as_sent, asked, called
+from .endpoints import BEER, Answer, as_sent, asked, called
 
 MISTAKEN = "Wo ist der junge Junge"  # the model leaves “young” out
 
@@ -27,3 +29,9 @@ def test_a_sample_and_a_forced_mistake_are_the_pages() -> None:
     assert asked(decoding.sampled, "toy", top_k=1)["seed"] == 0  # where no seed can differ
     forced = as_sent(decoding.teacher_forcing(BEER, "toy", 1, "a"))
     assert forced == asked(decoding.forced, "toy", mistake={"step": 1, "word": "a"})
+
+
+@pytest.mark.parametrize("given", [{"step": 3}, {"word": "beer"}])
+def test_a_forced_mistake_is_a_step_and_a_word(given: Answer) -> None:
+    with pytest.raises(ValueError, match="both a step and a word"):
+        decoding.teacher_forcing(BEER, **given)

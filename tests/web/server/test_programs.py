@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from gradio.utils import get_function_description
 from starlette.testclient import TestClient
 
 from transformer.web import page
 from transformer.web.access_log import LOG
 from transformer.web.api import turns
+from transformer.web.api.table import ACTIONS
 from transformer.web.client import Client
 from transformer.web.fair_queue import FairQueue, QueueFullError
 from transformer.web.server import programs
@@ -48,6 +50,15 @@ def test_an_action_waits_for_its_turn_as_its_client(client: TestClient, monkeypa
     assert np.allclose(np.sum(answer["weights"], axis=1), 1, atol=1e-3)
     ((checkpoint, who),) = asked
     assert (checkpoint, who.address) == ("toy", "testclient")
+
+
+@pytest.mark.parametrize("function", ACTIONS, ids=lambda function: function.__name__)
+def test_a_tool_describes_every_value_in_whole_sentences(function: Any) -> None:
+    """Gradio reads a docstring by lines: of a value that takes two it would know the first only."""
+    _, values, answers = get_function_description(programs.as_action(function))
+    values.pop("request")
+    assert all(text.endswith(".") for text in values.values()), values
+    assert len(answers) == 1
 
 
 def test_errors_are_sentences_and_say_nothing_of_the_visitor(

@@ -355,13 +355,16 @@ def teacher_forcing(sentence: str, checkpoint: str = "toy", step: int | None = N
     Args:
         sentence: German words that the checkpoint knows.
         checkpoint: a shipped checkpoint, or a real model that the server lists.
-        step, word: where the model is forced to output this word (a forced mistake), from 0; none if left out.
+        step: from 0, where the model is forced to output `word` (a forced mistake); none if left out.
+        word: that the model can output; only with a step.
 
     Returns:
         teacher and free (rows of read, output, probability, wanted), right (rows of each that output what was wanted)
         of how many, recovered (whether each outputs all that is wanted after the mistake), reference (whether the
         corpus has a translation; else the model's own is forced), mistake.
     """
+    if (step is None) != (word == ""):
+        raise ValueError("A forced mistake has both a step and a word.")
     mistake = None if step is None else ForcedMistake(step=step, word=word)
     return dict(forced(ForcedRequest(sentence=sentence, checkpoint=checkpoint, mistake=mistake)))
 

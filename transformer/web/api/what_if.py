@@ -218,8 +218,8 @@ def which_heads_matter(sentence: str = "", checkpoint: str = "toy") -> dict[str,
         checkpoint: a shipped checkpoint, or a real model that the server lists.
 
     Returns:
-        sentences: how many; baseline: the probability of their reference translations, mean of all; drop: what is lost
-        of it without each head, by kind, [layer][head].
+        sentences: how many; baseline: the probability of their reference translations, mean of all; reference: that of
+        a given sentence; drop: what is lost of the probability without each head, by kind, [layer][head].
     """
     request = RunRequest(sentence=sentence, checkpoint=checkpoint)
     return dict(_sweep(request.checkpoint, request.sentence or None))

@@ -1,6 +1,7 @@
 """The actions for programs, as Gradio offers them: `gr.api`, `/gradio_api/info`, gradio_client and MCP."""
 
 import inspect
+import re
 import time
 from collections.abc import Callable
 from functools import wraps
@@ -56,7 +57,14 @@ def as_action(function: Callable[..., Any]) -> Callable[..., Any]:
     first = inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=gr.Request)
     action.__signature__ = inspect.signature(function).replace(parameters=[first, *parameters])  # type: ignore[attr-defined]
     action.__annotations__ = {**function.__annotations__, "request": gr.Request}
+    action.__doc__ = _unwrapped(inspect.getdoc(function) or "")
     return action
+
+
+def _unwrapped(docstring: str) -> str:
+    """Each value that an action takes on one line and its answer on another, as Gradio reads them for MCP's clients."""
+    values, _, answers = docstring.partition("Returns:")
+    return "\n".join((re.sub(r"\n {8,}", " ", values), "Returns:", " ".join(answers.split())))
 
 
 def plain(value: Any) -> Any:

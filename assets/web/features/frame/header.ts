@@ -1,6 +1,6 @@
 // The title line: what this is, which model, which language, and one menu for the rest.
 
-import { canAsk } from "../../api/client.ts";
+import { canAsk, NO_ANSWER } from "../../api/client.ts";
 import { isOwn, isReal, modelName, models, useModel } from "../../api/models.ts";
 import { awaitedModel, cancelWait, secondsLeft } from "../../api/real-models.ts";
 import { isSavedRun, opening, parametersOf } from "../../api/schema.ts";
@@ -160,7 +160,7 @@ function languageChoice() {
       document.getElementById("language")?.focus(); // of the header that was mounted since
     } catch {
       choice.value = language; // its catalogue cannot be had: the page stays as it is
-      choice.setCustomValidity(t("error.no_answer"));
+      choice.setCustomValidity(formatMessage(NO_ANSWER));
       choice.reportValidity();
     }
   });

@@ -42,7 +42,7 @@ export async function worksheet(width: number) {
       shapes(),
       strongest(place, width),
       { name: "sum", places: { row: rowName(place.query) }, lines: 1 },
-      softmax(place, scores),
+      ...(run.pieces ? [] : [softmax(place, scores)]), // which is one of pieces
     ],
     [mask(width), heads(place), ...(isLong() ? [] : [product()])], // a hundred factors are too many for pencil and paper
     [
@@ -129,7 +129,7 @@ function figureOf(kind: Kind, layer: number, head: number, width: number, rows: 
 }
 
 function shapes(): Item {
-  const { source, decoder_input } = state.run;
+  const { source, decoder_input } = tokenRun(state.run);
   const tokens = (list: string[], side: Side) => {
     const shown = list.length > MAX_TOKENS ? [...list.slice(0, MAX_TOKENS), "…"] : list;
     return h("p", {}, ...shown.map((token) => [word(token, side), " "]));

@@ -81,8 +81,10 @@ async function ask(wanted: Partial<TranslateRequest>, { isSurprise, fillsBox, pl
   if (pending !== asked) return; // a newer question was asked
   pending = null;
   answer = { ...(given as Answer), asked: asked.checkpoint };
-  if (answer.run && fillsBox && bar.box.value === typed)
-    bar.box.value = answer.refused ? asked.sentence : answer.run.sentence; // what is being typed stays
+  if (fillsBox && bar.box.value === typed)
+    bar.box.value = (answer.refused ? asked.sentence : answer.run?.sentence) || typed; // what is being typed stays
+  const isLost = answer.refused === NO_ANSWER && asked.sentence; // then the page asks again when it is loaded again
+  expectRun(isLost ? (asked as RunRequest) : null);
   onAnswered(place);
 }
 
@@ -116,7 +118,6 @@ function chooseCheckpoint(checkpoint: string) {
 }
 
 function onAnswered(place?: Partial<State>) {
-  if (answer.refused !== NO_ANSWER) expectRun(null); // else the page asks again when it is loaded again
   settleChanges();
   bar.showBusy(false);
   const complained = takeAnswer();
@@ -178,5 +179,8 @@ export function followAddress(isBack: boolean, search = parametersOf(location)) 
     setTimeout(() => document.body.classList.remove("opening"), OPENING_MS);
     ask({ ...run, or_example: true }, { fillsBox: true });
   };
-  withModel(run.checkpoint, follow, () => showPlace?.());
+  withModel(run.checkpoint, follow, () => {
+    if (run.sentence && bar.box.value === state.run.sentence) bar.box.value = run.sentence; // for another model
+    showPlace?.();
+  });
 }
