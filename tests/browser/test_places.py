@@ -199,7 +199,7 @@ def test_a_class_sees_questions_votes_and_answers_without_scrolling(projected: V
             until(lambda: page.evaluate(SMALLEST) >= 12)
             if step:
                 step(page)
-        expect_in_view(page.locator(".exercise .reveal"))
+        expect_in_view(page.locator(".exercise .room-tally .right"), page.locator(".exercise .codes"))
 
 
 def test_what_a_tab_says_is_in_view(visit: Visit) -> None:

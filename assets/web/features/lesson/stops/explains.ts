@@ -14,12 +14,13 @@ export const explains: Stop = {
   hides: true,
   headline: ({ run }) => ["argmax_j a_j,  a = ∇, w, ‖w v Wᴼ‖, −Δp", [4, run.output.length, run.source.length]],
   variants: ({ run }) => [!run.reference?.gold && "own"],
-  remains: true,
   async evidence(view) {
     const { keys, shares } = await fetchShares(view, view.step);
     const links = [...(goldOf(view, view.step) ?? [])];
     const words = keys.map((key) => view.run.source[key]);
-    return scrollBox(whyTable(words, shares, [...keys.keys()], (i) => links.includes(keys[i])));
+    const heading = t(`lesson.explains.measures${view.run.reference?.gold ? "" : "_own"}`);
+    const found = whyTable(words, shares, [...keys.keys()], (i) => links.includes(keys[i]));
+    return [h("h4", {}, heading), scrollBox(found)];
   },
   async draw(view) {
     const { run } = view;
