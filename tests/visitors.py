@@ -24,6 +24,7 @@ from transformer.data.classroom.corpus import HELD_OUT_SENTENCES, sample
 from transformer.inference.attention_maps import KINDS
 from transformer.live.form import DEFAULTS
 from transformer.storage.portable import PortableModel
+from transformer.web.api.refusals import reads
 from transformer.web.api.table import QUESTIONS
 from transformer.web.server.programs import plain
 from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
@@ -270,8 +271,10 @@ class Visitor:
 
 
 def sentences(count: int) -> tuple[str, ...]:
-    """Sentences of the classroom, all different."""
-    return tuple(each.spelling for each in sample(HELD_OUT_SENTENCES, count, seed=7))
+    """Sentences of the classroom, all different, without the few words that its training never drew."""
+    return tuple(
+        each.spelling for each in sample(HELD_OUT_SENTENCES, count, seed=7) if reads("classroom", each.spelling)
+    )
 
 
 @cache

@@ -352,7 +352,7 @@ def verdict(
         "what": what,
         "value": f"{value:{sign}.{digits}f} {unit}".rstrip(),
         "target": f"{'≥' if least else '≤'} {bound:g} {unit}".rstrip(),
-        "held": value >= bound if least else value <= bound,
+        "held": bool(value >= bound if least else value <= bound),  # of NumPy's numbers too
     }
 
 

@@ -64,6 +64,7 @@ async def count(request: RunRequest, client: Client) -> AsyncGenerator[dict[str,
 
 
 TABLE = {function.__name__: Question(function.__name__, function) for function in (echo, fail, hold, quick, count)}
+TABLE["hold_long"] = Question("hold_long", hold, is_slow=True)
 APP = Starlette(routes=routes(TABLE))
 
 
@@ -166,11 +167,18 @@ async def test_requests_wait_by_address_and_a_client_that_leaves_makes_way(
     assert first.status == other.status == third.status == 200
 
 
+def test_files_with_a_model_or_every_number_are_slow() -> None:
+    assert {name for name, each in QUESTIONS.items() if each.is_slow} == {"notebook", "interactive"}
+
+
+@pytest.mark.parametrize(("name", "checkpoint"), [("hold", "own-x"), ("hold_long", "toy")])
 @async_test
-async def test_large_models_delay_nobody_else(queues: tuple[FairQueue, FairQueue]) -> None:
-    own, small = asks("hold", "own", checkpoint="own-x"), asks("echo", "a")
-    task = asyncio.create_task(own.call())
-    await until(lambda: begun == ["own"])
+async def test_large_models_and_slow_questions_delay_nobody_else(
+    queues: tuple[FairQueue, FairQueue], name: str, checkpoint: str
+) -> None:
+    long, small = asks(name, "long", checkpoint=checkpoint), asks("echo", "a")
+    task = asyncio.create_task(long.call())
+    await until(lambda: begun == ["long"])
     await small.call()
     assert small.status == 200
     assert [each.counts()["working"] for each in queues] == [0, 1]

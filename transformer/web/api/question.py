@@ -26,11 +26,12 @@ class Question:
 
     Its function takes the validated `request`, whose model is its annotation; its ValueErrors are refusals. One that
     computes is a plain function. A coroutine waits for no turn, and takes the `client` too, as does one that returns an
-    async generator of events, whose answer is a stream.
+    async generator of events, whose answer is a stream. One `is_slow` that takes longer than a translation may wait.
     """
 
     name: str
     function: Callable[..., Any]
+    is_slow: bool = False
 
     @property
     def computes(self) -> bool:

@@ -26,8 +26,10 @@ from . import (
 )
 from .question import Question
 
+SLOW = (downloads.notebook, downloads.interactive)  # a file with a model, or with every number of a run
+
 QUESTIONS: dict[str, Question] = {
-    function.__name__: Question(function.__name__, function)
+    function.__name__: Question(function.__name__, function, function in SLOW)
     for function in (
         translate.translate,
         translate.surprise,

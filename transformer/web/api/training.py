@@ -19,7 +19,6 @@ from ...messages import MessageError
 from ...storage.portable import MAX_NAME_LENGTH
 from ..client import Client
 from ..schema import AnyTrainingForm, FileRequest, PairsRequest, StopRequest
-from ..sessions.model_store import OWN_MODEL_PREFIX
 from ..sessions.training_queue import TrainingEvent, training_queue
 from .question import Refusal
 from .turns import turn
@@ -134,7 +133,7 @@ def _first_pair(corpus: Corpus) -> PairAsIds:
 async def train(request: AnyTrainingForm, client: Client) -> AsyncGenerator[TrainingEvent]:
     """Train, and keep the model for the session."""
     training_queue().check(client)
-    async with turn(OWN_MODEL_PREFIX, client):  # where slow work waits: a plan can take a second
+    async with turn(None, client, is_slow=True):  # a plan can take a second
         found = await asyncio.to_thread(planned, request, training_queue().limits)
     if found.job is None:
         refusal = found.problems[0].message

@@ -1,6 +1,6 @@
-"""Requests that compute something wait for a turn: those about small models in one lane, those about large ones, which
-are sessions' own and real ones, in another, so that they delay nobody else. An address has all turns of a lane but one,
-so that another address always finds a free one.
+"""Requests that compute something wait for a turn: those about small models in one lane; slow ones, and those about
+large models, which are sessions' own and real ones, in another, so that they delay nobody else. An address has all
+turns of a lane but one, so that another address always finds a free one.
 """
 
 from collections.abc import AsyncIterator
@@ -34,8 +34,8 @@ def others(client: Client) -> int:
 
 
 @asynccontextmanager
-async def turn(checkpoint: object, client: Client) -> AsyncIterator[None]:
+async def turn(checkpoint: object, client: Client, is_slow: bool = False) -> AsyncIterator[None]:
     """A turn around the work inside. A real model is in memory before it begins, and stays there until it ends.
     Raises QueueFullError if the queue is full."""
-    async with real_models().in_use(checkpoint), _lanes()[is_large(checkpoint)].turn(client):
+    async with real_models().in_use(checkpoint), _lanes()[is_slow or is_large(checkpoint)].turn(client):
         yield

@@ -103,7 +103,7 @@ async def _answered(call: _Call, request: Request) -> Response:
     async def in_turn() -> Response:
         is_plain_run = isinstance(asked, TranslateRequest) and not asked.changes.changes
         with awaited(asked.checkpoint, asked.sentence) if is_plain_run else nullcontext():
-            async with turn(getattr(asked, "checkpoint", None), client):
+            async with turn(getattr(asked, "checkpoint", None), client, question.is_slow):
                 return await to_thread.run_sync(work)
 
     return await _unless_left(request, in_turn())
