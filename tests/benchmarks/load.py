@@ -10,7 +10,7 @@ Visitors without a browser (see tests/visitors.py) send the requests of every ac
 4. after: a single visitor who requests one new sentence after another
 5. a class of thirty and one of two hundred, who follow their teacher and vote while one visitor trains
 
-Prints tables, and writes tests/benchmarks/load.json. Nothing here is a test.
+Prints tables. Nothing here is a test.
 """
 
 import argparse
@@ -19,7 +19,6 @@ import itertools
 import json
 import math
 import os
-import platform
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -352,7 +351,7 @@ def verdict(
         "what": what,
         "value": f"{value:{sign}.{digits}f} {unit}".rstrip(),
         "target": f"{'≥' if least else '≤'} {bound:g} {unit}".rstrip(),
-        "held": bool(value >= bound if least else value <= bound),  # of NumPy's numbers too
+        "held": value >= bound if least else value <= bound,
     }
 
 
@@ -407,9 +406,6 @@ def main() -> None:
     print("\n| what | measured | target | held |\n| --- | --- | --- | --- |")
     for each in held:
         print(f"| {each['what']} | {each['value']} | {each['target']} | {'yes' if each['held'] else 'NO'} |")
-    machine = {"processors": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
-    written = {"machine": machine, "verdicts": held} | found
-    Path(__file__).with_name("load.json").write_text(json.dumps(written, indent=1, allow_nan=False) + "\n")
 
 
 if __name__ == "__main__":
