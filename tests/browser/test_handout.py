@@ -70,6 +70,14 @@ def sheet(browser: Browser, handout: Path) -> Iterator[Page]:
 # ---- the handout ----
 
 
+def test_a_handout_goes_without_what_a_saved_run_may_lack(visit: Visit) -> None:
+    page = visit.open()
+    page.route("**/api/why", lambda route: route.fulfill(json={"error": {"key": "error.not_in_file", "values": {}}}))
+    html = saved(page.locator("[data-file=handout]"), "toy-handout.html")
+    assert t("lesson.knows") in html
+    assert t("why.title") not in html
+
+
 def test_the_handout_needs_nothing_but_paper(handout: Path, sheet: Page) -> None:
     html = handout.read_text("utf-8")
     assert html.startswith("<!doctype html>")

@@ -1,6 +1,7 @@
 // Why an output word: what is asked about it, and what is said of the answer beside its table.
 
 import type { Why } from "#schema";
+import { NO_ANSWER, reasonOf } from "../api/client.ts";
 import type { Places, Run } from "../api/types.ts";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { askAboutRun } from "../state/server-cache.ts";
@@ -25,6 +26,13 @@ export function secondWord(run: Run, step: number) {
 /** @param run by words, whose attributions are then of words, or by tokens @param step of the run by tokens */
 export const fetchWhy = (run: Run, step: number, other: string | null = null) =>
   askAboutRun("why", { step, other, words: Boolean(run.pieces) }, tokenRun(run));
+
+/** As `fetchWhy`; null where it is refused: a saved run of a large model has the answer of one step. */
+export const findWhy = (...asked: Parameters<typeof fetchWhy>) =>
+  fetchWhy(...asked).catch((error) => {
+    if (reasonOf(error) === NO_ANSWER) throw error;
+    return null;
+  });
 
 /** @param run by words or by tokens, as it was asked about @param isUnfolded whether all words of many are shown */
 export function explainWord(run: Run, asked: Asked, isUnfolded = false) {

@@ -8,7 +8,7 @@ import { describedMap } from "../../charts/attention-map.ts";
 import { lensCaveat, lensTable } from "../../charts/lens-table.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
 import { STAGES, shapeTable, stageSection } from "../../charts/sublayer-stages.ts";
-import { explainWord, fetchWhy, secondWord } from "../../charts/why-words.ts";
+import { explainWord, findWhy, secondWord } from "../../charts/why-words.ts";
 import { pageAddress } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
 import { fetchMeasured } from "../../state/contributions.ts";
@@ -166,7 +166,8 @@ async function lensSection(run: Run) {
 async function whySection(run: Run) {
   const step = tokenIndex(run, "cross", state.step);
   const other = state.why === "contrast" ? secondWord(run, step) : null;
-  const answer = await fetchWhy(run, step, other);
+  const answer = await findWhy(run, step, other);
+  if (!answer) return null;
   const { said, table, folded, warning, about } = explainWord(run, { step, answer, other });
   const places = { token: word(tokenRun(run).steps[step].token, "target"), other: word(other ?? "", "target") };
   return [

@@ -9,7 +9,7 @@ import { around } from "../../charts/key-order.ts";
 import { lensCaveat, lensTable } from "../../charts/lens-table.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
 import { measuresOf } from "../../charts/why-table.ts";
-import { explainWord, fetchWhy } from "../../charts/why-words.ts";
+import { explainWord, findWhy } from "../../charts/why-words.ts";
 import { formatList, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { fetchLens, readings } from "../../state/lens.ts";
 import { fetchSublayer } from "../../state/server-cache.ts";
@@ -47,7 +47,7 @@ export async function worksheet(width: number) {
     [mask(width), heads(place), ...(isLong() ? [] : [product()])], // a hundred factors are too many for pencil and paper
     [
       ...(run.attention.decoder.layers > 1 ? [knows(await fetchLens(run))] : []),
-      await explains(),
+      ...(await explains()),
       { name: "guess", lines: 2 },
     ],
   ];
@@ -233,10 +233,11 @@ function knows(lens: Lens): Item {
 }
 
 /** Why the output that is in view. */
-async function explains(): Promise<Item> {
+async function explains(): Promise<Item[]> {
   const { run, step } = state;
   const at = tokenIndex(run, "cross", step);
-  const answer = await fetchWhy(run, at);
+  const answer = await findWhy(run, at);
+  if (!answer) return [];
   const { said, shares, table, folded, warning } = explainWord(run, { step: at, answer, other: null });
   const found = measuresOf(shares).map((measure) => {
     const most = argmax(shares[measure]);
@@ -248,7 +249,7 @@ async function explains(): Promise<Item> {
   const token = word(tokenRun(run).steps[at].token, "target");
   const linked = run.reference?.gold?.sure[step] ?? [];
   const gold = formatList(linked.map((key) => word(run.source[key], "source")));
-  return {
+  const item: Item = {
     name: "explains",
     places: { step: step + 1, token },
     figure: [table, folded ? hint(t("inside.more", { count: folded })) : null, warning],
@@ -260,6 +261,7 @@ async function explains(): Promise<Item> {
       t("worksheet.explains.needs"),
     ),
   };
+  return [item];
 }
 
 export function shownHead(kind: Kind) {
