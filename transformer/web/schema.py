@@ -32,7 +32,7 @@ MAX_CHOICES, MAX_CHOICE = 130, 300  # of a question to a class: the words of a l
 MAX_QUESTION = 1000  # characters of its text
 Drawing = Literal["heatmap", "lines", "table", "all"]  # how Attention draws a map
 Measure = Literal["weight", "contribution"]  # what it draws
-Why = Literal["closed", "word", "contrast"]  # the panel of Translate, and what it explains
+WhyPanel = Literal["closed", "word", "contrast"]  # on Translate: what it explains
 
 # ---- requests ----
 
@@ -330,7 +330,7 @@ class NotebookPlace(TypedDict, total=False):
     mean: bool
     gold: bool
     words: bool
-    why: Why
+    why: WhyPanel
 
 
 class ChangeField(TypedDict):
@@ -433,7 +433,7 @@ def parameters(tabs: Sequence[str], parts: Sequence[str]) -> dict[str, Parameter
         "mean": {"kind": "switch", "state": "averaged", "default": True},
         "gold": {"kind": "switch", "state": "gold", "default": False},
         "words": {"kind": "switch", "state": "inWords", "default": False},
-        "why": {**choice("why", get_args(Why)), "always": False},
+        "why": {**choice("why", get_args(WhyPanel)), "always": False},
         "language": {"kind": "language"},
         "present": {"kind": "switch", "default": False},
         "strategy": {**choice("strategy", list(STRATEGIES)), "always": False, "part": "decoding"},

@@ -43,6 +43,7 @@ export function explainWord(run: Run, asked: Asked, isUnfolded = false) {
   const strength = words.map((_, i) => Math.max(...Object.values(shares).map((each) => Math.abs(each[i]))));
   const { shown, rest } = orderKeys(strength, { isOpen: isUnfolded, named });
   return {
+    title: nodes(other === null ? "why.of" : "why.against", namesOf(run, asked)),
     said: joinSentences(...describe(run, shares, words, asked)),
     shares,
     table: whyTable(words, shares, shown),
@@ -55,10 +56,16 @@ export function explainWord(run: Run, asked: Asked, isUnfolded = false) {
 /** Else attributions are no evidence: of a random network of a real one's size they may miss by any factor. */
 const isComplete = (complete: number) => Math.abs(complete - 1) <= MAX_MISSING;
 
-function about(run: Run, { step, answer: { complete }, other }: Asked) {
+/** Made anew each time: a node stands in one place. */
+const namesOf = (run: Run, { step, other }: Asked) => ({
+  token: word(tokenRun(run).steps[step].token, "target"),
+  other: word(other ?? "", "target"),
+});
+
+function about(run: Run, asked: Asked) {
   const { layers, heads } = run.attention.cross;
-  const names = { token: word(tokenRun(run).steps[step].token, "target"), other: word(other ?? "", "target") };
-  const places = { layers, heads, complete: `${fixed(100 * complete, 1)}%`, ...names };
+  const { answer, other } = asked;
+  const places = { layers, heads, complete: `${fixed(100 * answer.complete, 1)}%`, ...namesOf(run, asked) };
   return [hint(nodes(other === null ? "why.about" : "why.about_lead", places)), hint(t("why.debate"))];
 }
 
@@ -72,7 +79,8 @@ function whoDiffers({ attribution, attention, removal }: Pointed) {
 }
 
 /** Whether the three point to one word, and what the output loses without it. */
-function describe(run: Run, shares: Shares, words: string[], { step, answer, other }: Asked) {
+function describe(run: Run, shares: Shares, words: string[], asked: Asked) {
+  const { step, answer, other } = asked;
   const { token, candidates } = tokenRun(run).steps[step];
   const pointed = pointedTo(shares);
   const { attribution, attention, removal } = pointed;
@@ -80,8 +88,7 @@ function describe(run: Run, shares: Shares, words: string[], { step, answer, oth
   const odds = (score: number) => formatNumber(Number(Math.exp(score).toPrecision(2)));
   const format = other === null ? formatPercent : odds;
   const places: Places = {
-    token: word(token, "target"),
-    other: word(other ?? "", "target"),
+    ...namesOf(run, asked),
     attribution: name(attribution),
     attention: name(attention),
     removal: name(removal),

@@ -168,11 +168,10 @@ async function whySection(run: Run) {
   const other = state.why === "contrast" ? secondWord(run, step) : null;
   const answer = await findWhy(run, step, other);
   if (!answer) return null;
-  const { said, table, folded, warning, about } = explainWord(run, { step, answer, other });
-  const places = { token: word(tokenRun(run).steps[step].token, "target"), other: word(other ?? "", "target") };
+  const { title, said, table, folded, warning, about } = explainWord(run, { step, answer, other });
   return [
     h("h2", {}, t("why.title")),
-    h("h3", {}, nodes(other === null ? "why.of" : "why.against", places)),
+    h("h3", {}, title),
     h("p", {}, said),
     table,
     folded ? hint(t("inside.more", { count: folded })) : null,
