@@ -1,8 +1,8 @@
 """The network against torch.nn and Hugging Face's Marian: passes, decoding, a step of training.
 
-Everything runs in this process with PyTorch's default number of threads, in float32. Weights are random, and in each
-row both sides have the same sizes, vocabularies and ids. Except in training, both run in evaluation mode without
-gradients.
+Everything runs in this process with PyTorch's default number of threads, in float32. In each row both sides have
+the same sizes, vocabularies and ids; weights are random, except in `new_sentences`. Except in training, both run in
+evaluation mode without gradients.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer import Transformer, TransformerConfig
-from transformer.data import Batch
+from transformer import Transformer, TransformerConfig, Translator
+from transformer.data import CORPORA, Batch
 from transformer.inference.decoding import continued
 from transformer.network.engine import DecodingEngine
 from transformer.training import TrainingConfig, seeded_model, train
@@ -154,6 +154,21 @@ def decoded(engine: DecodingEngine, src: Tensor, said: int) -> None:
         assert decoding.attention().cross[0].size(-2) == said
 
 
+def new_sentences() -> Ratio:
+    """Eight of six words, as a class sends them, in one call of the engine; one after another by the network, as before
+    there was an engine."""
+    translator = Translator.load("classroom", device="cpu")
+    held_out = next(iter(CORPORA["classroom"].held_out.values()))()
+    sentences = [pair.source for pair in held_out if len(pair.source.split()) == 6][:8]
+
+    def alone() -> None:
+        for sentence in sentences:
+            translator.translate(sentence, probe=lambda _, value: value)  # the engine has no intermediates to watch
+
+    took = in_turn(lambda: translator.translate_many(sentences), alone, 31)
+    return ratio("8 new sentences in one call, classroom", "one by one by the network", 0.5, *took)
+
+
 def greedy_and_memory() -> Ratio:
     """Each token needs every weight of the decoder from memory once.
 
@@ -213,6 +228,7 @@ ROWS: tuple[Callable[[], Ratio], ...] = (
     partial(greedy_with_maps, "toy, 6 tokens", TOY, 5, 6, 101, 0.40),
     partial(greedy_with_maps, "paper's size, 32 tokens", PAPER, 32, 32, 15, 0.60),
     greedy_and_memory,
+    new_sentences,
     partial(training_step, SIZES[1]),
 )
 

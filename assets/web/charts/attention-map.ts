@@ -232,8 +232,9 @@ function markWords({ shown, layout, rows, columns, frame }: Drawn, query: number
   const { size, cell, down, isLong, isTurned, isNarrow, predicted } = layout;
   const key = query === null ? null : strongestKey(shown, query);
   frame.hidden = query === null;
-  frame.style.top = `${(query ?? 0) * down - 3}px`;
-  frame.style.height = `${down + 4}px`;
+  const above = query ? 3 : 0; // the words of the columns lie over what is above the first row
+  frame.style.top = `${(query ?? 0) * down - above}px`;
+  frame.style.height = `${down + above + 1}px`;
   const lines = isNarrow && predicted[0] ? 2 : 1;
   const isAt = (at: number | null) => (at === null ? [] : [at]);
   const high = isLong ? size : 0; // all rows of a short sentence fit

@@ -15,6 +15,7 @@ import {
   zoomControl,
   zoomToRead,
 } from "../../charts/attention-map.ts";
+import { isPresenting } from "../../state/address.ts";
 import { changes, editMask, findChange, isAblated, requestChanges } from "../../state/changes.ts";
 import { openRun, type WantedRun } from "../../state/experiments.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
@@ -236,7 +237,7 @@ function describeChanges() {
   const { run, baseline } = state;
   if (!baseline) {
     const summary = nodes("whatif.say_original", { output: output(run), share: formatPercent(likelihood(run)) });
-    return joinSentences(summary, explainLikelihood(run));
+    return joinSentences(summary, isPresenting() ? "" : explainLikelihood(run)); // the map needs its space
   }
   const places = {
     before: output(baseline),
