@@ -91,6 +91,19 @@ def test_every_starter_changes_words_in_view_of_what_was_pressed(shared: Visit) 
         expect(chips(page)).to_have_count(0)
 
 
+def test_a_class_sees_the_map_and_all_that_was_changed(visit: Visit) -> None:
+    visit.page.set_viewport_size(PROJECTOR)
+    page = visit.open("?tab=break&part=whatif&checkpoint=classroom&present=yes")
+    expect(page.locator("#whatif .say")).to_have_text(matching("whatif.say_original"))
+    expect(page.locator("#whatif .map .scroll")).to_be_in_viewport(ratio=1)
+    edge = "([each, side]) => document.querySelector(`#whatif ${each}`).getBoundingClientRect()[side]"
+    covered = page.evaluate(edge, [".columns-words", "bottom"]) - page.evaluate(edge, ["i.marked", "top"])
+    assert covered < 0.5  # px of the first row's frame
+    page.locator(".starters button").first.click()
+    expect(chips(page)).to_have_count(1)
+    assert page.locator("#top .changed").evaluate("line => line.scrollWidth <= line.clientWidth")
+
+
 def test_heads_are_silenced_isolated_and_measured_on_their_map(shared: Visit) -> None:
     page = go(shared, CLASSROOM)
     panel, cell = page.locator("#whatif .panel"), page.locator("#whatif .panel .score")
