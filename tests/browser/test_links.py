@@ -59,6 +59,22 @@ def test_a_copied_link_opens_what_was_seen(visit: Visit, browser: Browser, url: 
     assert page.url == link
 
 
+# The tabs that are opened, and no end of the wait for a link's run.
+OPENED = """
+    const wait = setTimeout;
+    window.setTimeout = (act, ms, ...given) => (ms === 3000 ? 0 : wait(act, ms, ...given));
+    window.opened = [];
+    addEventListener("opened", ({ target }) => target.classList.contains("open") && opened.push(target.id), true);
+"""
+
+
+def test_a_link_draws_nothing_of_the_run_that_the_page_has_before(visit: Visit) -> None:
+    visit.page.add_init_script(OPENED)
+    page = visit.open("?tab=attention&checkpoint=classroom")
+    expect(page.locator("#attention .heatmap").first).to_be_visible()
+    assert page.evaluate("opened") == ["panel-attention"]
+
+
 def test_a_link_can_be_copied_without_a_clipboard(shared: Visit) -> None:
     """As on any page that is served over plain http to another machine."""
     page = shared.go()

@@ -9,7 +9,7 @@ import type { Example, Message, OwnModel, Run, RunRequest, State } from "../../a
 import { expectRun, formatAddress, holdAddress, openingTab, parseAddress, restorePlace } from "../../state/address.ts";
 import { changes, lastingChanges, settleChanges } from "../../state/changes.ts";
 import { formatList, t } from "../../state/i18n.ts";
-import { showRun, state, update } from "../../state/state.ts";
+import { HOME, showRun, state, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 
 /** `asked`: the model that the question was put to. */
@@ -59,6 +59,7 @@ export function serveRequests(mounted: Bar, signal: AbortSignal) {
 
 /** Take the answer that is there, and go where the address leads: not again when another language is spoken. */
 export function begin(signal: AbortSignal) {
+  if (!isOpened && parseAddress(parametersOf(location)).run) state.tab = ""; // until its own run is there
   takeAnswer();
   bar.box.value ||= state.run.sentence;
   addEventListener("popstate", () => followAddress(true), { signal });
@@ -174,13 +175,18 @@ export function followAddress(isBack: boolean, search = parametersOf(location)) 
     showPlace();
     return;
   }
+  const showTab = () => state.tab || update({ tab: HOME.tab });
   const follow = () => {
     document.body.classList.toggle("opening", !isBack); // until the run is there, none is shown
-    setTimeout(() => document.body.classList.remove("opening"), OPENING_MS);
+    setTimeout(() => {
+      document.body.classList.remove("opening");
+      showTab();
+    }, OPENING_MS);
     ask({ ...run, or_example: true }, { fillsBox: true });
   };
   withModel(run.checkpoint, follow, () => {
     if (run.sentence && bar.box.value === state.run.sentence) bar.box.value = run.sentence; // for another model
     showPlace?.();
   });
+  if (!pending) showTab(); // its model is on the way
 }
