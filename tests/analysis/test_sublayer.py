@@ -16,6 +16,7 @@ from transformer.analysis.sublayer import (
     parameter_row,
     record,
     residual_stream,
+    value_output,
 )
 from transformer.inference.attention_maps import KINDS, LOCATIONS, Kind
 from transformer.inference.interventions import DropResidual, Interventions
@@ -175,6 +176,18 @@ def test_a_missing_layer_part_or_row_is_refused(
         if layer:
             with pytest.raises(ValueError, match=message):
                 inspect_sublayer(babbler, babbler.translate("wort1"), kind, layer)
+
+
+def test_a_missing_kind_is_refused(toy: Translator, beer: Translation) -> None:
+    unknown: Any = "self"
+    for ask in (
+        lambda: beer.attention.of(unknown),
+        lambda: inspect_sublayer(toy, beer, unknown, 0),
+        lambda: value_output(toy, beer, unknown, 0, 0, 0),
+        lambda: parameter_row(toy, unknown, 0, "q_proj", 0),
+    ):
+        with pytest.raises(ValueError, match="the kind 'self' is not one of encoder, decoder, cross"):
+            ask()
 
 
 @pytest.mark.parametrize("special", ["post", "pre"])

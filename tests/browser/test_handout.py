@@ -3,6 +3,7 @@
 import re
 import struct
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -86,6 +87,8 @@ def test_the_handout_needs_nothing_but_paper(handout: Path, sheet: Page) -> None
     assert set(re.findall(r"""\s(?:src|href)=.(.{10})""", html)) == {"data:image"}
     assert re.findall(r"url\(|@import|@font-face|var\(|color-mix|oklab", html) == []
     expect(sheet.locator("html")).to_have_attribute("lang", LANGUAGE)
+    levels = [int(name[1]) for name in sheet.locator("h1, h2, h3, h4").evaluate_all("all => all.map((h) => h.tagName)")]
+    assert all(level <= before + 1 for before, level in pairwise(levels))
     text = sheet.locator("body").inner_text()
     assert re.findall(r".{0,40}[点點][一任击擊选選].{0,40}", text) == []  # nothing on paper can be clicked
     assert re.findall(r"undefined|NaN|\[object|\{\w+\}", text) == []
@@ -105,7 +108,7 @@ def test_the_handout_holds_the_run_and_says_where_its_numbers_come_from(handout:
     run = translate(MODEL, sentence=SENTENCE)
     questions, answers = sheet.locator(".page:not(.answers)"), sheet.locator(".answers")
     asked = [t("worksheet.question", LANGUAGE, n=n) for n in range(1, 11)]
-    assert questions.locator("h3").all_inner_texts() == asked
+    assert questions.locator("h2").all_inner_texts() == asked
     expect(answers.locator("li")).to_have_count(len(asked))
     assert sheet.locator("h1 .word").all_text_contents() == [SENTENCE, run.text]
     rows = sheet.locator(".steps tbody tr")

@@ -172,6 +172,25 @@ def test_a_file_that_does_not_come_is_said_and_asked_for_again(browser: Browser,
     context.close()
 
 
+def test_a_model_that_does_not_come_leaves_the_other(browser: Browser, site: str) -> None:
+    """What asks about it says why there is no answer, on every tab, and asks again."""
+    context = browser.new_context(**LAPTOP, service_workers="block")
+    context.route("**/classroom.planes.gz", lambda route: route.abort())
+    page = opened(context, site)
+    ask(page, "ich mochte ein cola")
+    expect(page.locator("#translation")).to_contain_text("coke")
+    page.locator("#checkpoint").select_option("classroom")
+    expect(page.locator("#top .message")).to_contain_text(t("error.no_file"))
+    context.unroute_all()
+    ask(page, HUND)
+    expect(page.locator("#translation")).to_contain_text("dog")
+    context.route("**/toy.planes.gz", lambda route: route.abort())
+    for tab in ("inside", "break", "positions"):
+        page.goto(f"{site}?tab={tab}&part=decoding")
+        expect(page.locator(f"#panel-{tab}")).to_contain_text(t("error.no_file"))
+    context.close()
+
+
 def test_texts_that_do_not_come_are_english_or_said_to_be_missing(browser: Browser, site: str) -> None:
     context = browser.new_context(**LAPTOP, service_workers="block")
     context.route("**/locales/zh-Hans*", lambda route: route.abort())

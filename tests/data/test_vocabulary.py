@@ -112,7 +112,7 @@ def test_words_are_read_as_they_were_typed() -> None:
 
 
 @pytest.mark.parametrize(
-    "tokens", [(), ("ich", "P"), ("P", "ich", "ich"), ("P", ""), ("P", "two words"), ("P", " ich"), ("P", 3)]
+    "tokens", [(), ("ich", "P"), ("P", "ich", "ich"), ("P", ""), ("P", "two words"), ("P", " ich"), ("P", 3), "PSE"]
 )
 def test_a_vocabulary_holds_padding_and_then_every_word_once(tokens: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match=r"vocabulary|not a word"):

@@ -58,6 +58,7 @@ def test_the_shipped_toy_translates(toy: Translator, sentence: str, text: str) -
     run = toy.translate(sentence)
     assert (run.sentence, run.text) == (sentence, text)
     assert run.complete
+    assert repr(toy) == f"Translator('toy', 701,961 weights, {toy.device})"
     assert (run.checkpoint, run.device) == ("toy", "cpu")
 
 

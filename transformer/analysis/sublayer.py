@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..inference.attention_maps import LOCATIONS, Kind
+from ..inference.attention_maps import LOCATIONS, Kind, check_kind
 from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator, read_only
 from ..inference.value_weighted import head_factors, value_lengths
@@ -124,11 +124,11 @@ def inspect_sublayer(translator: Translator, run: Translation, kind: Kind, layer
         layer: from 0.
 
     Raises:
-        ValueError: there is no such layer.
+        ValueError: there is no such kind or layer.
     """
-    model, seen = translator.checkpoint.model, record(translator, run)
-    stack, sublayer, n, last = LOCATIONS[kind]
+    model = translator.checkpoint.model
     owner, norm_first = _layer(model, kind, layer), model.config.norm_first
+    seen, (stack, sublayer, n, last) = record(translator, run), LOCATIONS[kind]
     left = "sum" if norm_first else "norm"  # the name of what a sublayer leaves behind
 
     def of(name: str) -> np.ndarray:
@@ -200,7 +200,7 @@ def value_output(translator: Translator, run: Translation, kind: Kind, layer: in
     """v W_O of one key of a head, (D,).
 
     Raises:
-        ValueError: there is no such layer, head or key.
+        ValueError: there is no such kind, layer, head or key.
     """
     owner, name = _layer(translator.checkpoint.model, kind, layer), LOCATIONS[kind].probe_name(layer, "v")
     v = record(translator, run, name.__eq__)[name][0]
@@ -241,7 +241,7 @@ def parameter_row(
         The weights (n,), one per input, and the bias, None if there is none.
 
     Raises:
-        ValueError: there is no such layer, part or row.
+        ValueError: there is no such kind, layer, part or row.
     """
     owner = _layer(translator.checkpoint.model, kind, layer)
     if part not in PARTS:
@@ -253,7 +253,8 @@ def parameter_row(
 
 
 def _layer(model: Transformer, kind: Kind, layer: int) -> Layer:
-    layers = (model.encoder if kind == "encoder" else model.decoder).layers
+    check_kind(kind)
+    layers = getattr(model, LOCATIONS[kind].stack).layers
     if not 0 <= layer < len(layers):
         raise ValueError(f"The layers of this kind are 0 to {len(layers) - 1}.")
     found = layers[layer]

@@ -110,7 +110,7 @@ class Vocabulary:
         tokenizer: cuts a sentence into words; its id i is the i-th of `words`. Without one spaces separate words.
 
     Raises:
-        ValueError: `P` is not first, or a token is repeated or not a word.
+        ValueError: `P` is not first, a token is repeated or not a word, or the tokens are one str.
     """
 
     tokens: tuple[str, ...]
@@ -120,6 +120,8 @@ class Vocabulary:
     def __post_init__(self) -> None:
         if not isinstance(self.folds, bool):
             raise ValueError(f"folds ({self.folds!r}) is not true or false")
+        if isinstance(self.tokens, str):
+            raise ValueError("tokens is a str; a vocabulary takes a tuple of words")
         if not self.tokens or self.tokens[0] != PAD:
             raise ValueError(f"a vocabulary starts with {PAD!r} (padding, id 0), not {self.tokens[:1]}")
         for token in self.tokens:

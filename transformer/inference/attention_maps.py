@@ -39,6 +39,12 @@ LOCATIONS: dict[Kind, Location] = {
 }
 
 
+def check_kind(kind: object) -> None:
+    """Raises ValueError where there is no such kind of attention."""
+    if kind not in KINDS:
+        raise ValueError(f"the kind {kind!r} is not one of {', '.join(KINDS)}")
+
+
 @dataclass(frozen=True, eq=False)  # comparing arrays gives no single bool
 class AttentionMap:
     """All heads of one layer. Rows are queries, columns are keys.
@@ -125,7 +131,12 @@ class AttentionMaps:
     cross: tuple[AttentionMap, ...]
 
     def of(self, kind: Kind) -> tuple[AttentionMap, ...]:
-        """The layers of one kind."""
+        """The layers of one kind.
+
+        Raises:
+            ValueError: there is no such kind.
+        """
+        check_kind(kind)
         return {"encoder": self.encoder, "decoder": self.decoder, "cross": self.cross}[kind]
 
     def heads(self) -> list[dict[str, Any]]:
@@ -152,6 +163,7 @@ class AttentionMaps:
 
         Raises:
             ImportError: xarray is not installed.
+            ValueError: there is no such kind.
         """
         import xarray as xr  # not a requirement: only this needs it
 

@@ -24,6 +24,7 @@ from ..data.pieces import PieceVocabulary
 from ..data.vocabulary import END, PAD, START, SentenceError
 from ..messages import Message
 from ..network.config import Sinusoid
+from ..network.cost import count_parameters
 from ..network.engine import DecodingEngine, EngineDecoding
 from ..network.int8 import Precision, pick_precision, to_int8
 from ..network.layers import sinusoidal_positions
@@ -255,10 +256,8 @@ class Translation:
             raise ValueError(
                 "This run has no value-weighted maps: translate(sentence, value_weighted=True) makes them."
             )
-        if kind not in (None, *KINDS):
-            raise ValueError(f"the kind {kind!r} is not one of {', '.join(KINDS)}")
         norms = {"value_weighted": self.value_weighted.maps, "after_norm": self.value_weighted.after_norm}
-        return self._table((kind,) if kind else KINDS, words, {"weight": self.attention} | norms)
+        return self._table(KINDS if kind is None else (kind,), words, {"weight": self.attention} | norms)
 
     def _table(self, kinds: Sequence[Kind], words: bool, columns: dict[str, AttentionMaps]) -> "pd.DataFrame":
         import pandas as pd  # slow to import, and only this needs it
@@ -298,6 +297,7 @@ class Translation:
 
         Raises:
             ValueError: there is no such parameter or place; or the run was made by no Translator, or with a probe.
+            TypeError: the place is no mapping.
         """
         from ..web.api.frozen import file_of  # the one import that points up: the file is the page
 
@@ -339,6 +339,10 @@ class Translator:
         self.requested_device = requested_device
         self._made: DecodingEngine | None = None
         self._made = self._engine  # now, rather than with the first translation
+
+    def __repr__(self) -> str:
+        weights = count_parameters(self.checkpoint.model.config)
+        return f"Translator({self.name!r}, {weights:,} weights, {self.device})"
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_made": None}  # the engine is made again

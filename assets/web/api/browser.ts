@@ -2,20 +2,20 @@
 
 import type { Site } from "#schema";
 import { joinPlanes } from "./bytes.ts";
-import { assetAddress, fetchAsset } from "./schema.ts";
-import { NO_ANSWER, Refused, type Source } from "./source.ts";
+import { assetAddress, fetchAsset, NO_ANSWER } from "./schema.ts";
+import { Refused, type Source } from "./source.ts";
 
 const WEIGHT_BYTES = 4;
 
 type Waiting = { resolve: (answer: unknown) => void; reject: (error: unknown) => void };
 
 export function browserSource({ models, questions }: Site): Source {
-  NO_ANSWER.key = "error.no_file"; // nothing else keeps an answer from coming
   const waiting: Map<number, Waiting> = new Map();
   let asked = 0;
-  let worker: Promise<Worker> | null = null;
+  let worker: Worker | null = null;
+  let loaded: Record<string, Promise<void>> = {}; // by model; a rejected one is missing
 
-  async function start() {
+  function start() {
     const made = new Worker(assetAddress("/engine.js"), { type: "module" });
     made.onmessage = ({ data: { id, answer, error } }) => {
       const { resolve, reject } = waiting.get(id) as Waiting;
@@ -23,40 +23,42 @@ export function browserSource({ models, questions }: Site): Source {
       if (error) reject(new Refused(error));
       else resolve(answer);
     };
-    const load = async (name: string) => {
-      const answers = [fetchAsset(`/${name}.json.gz`), fetchAsset(`/${name}.planes.gz`)];
-      const [data, packed] = await Promise.all(answers);
-      const weights = joinPlanes(new Uint8Array(await packed.arrayBuffer()), WEIGHT_BYTES).buffer;
-      return [name, { data: await data.json(), weights }] as const;
+    // Its program has not come, or broke off: the next question tries again.
+    made.onerror = (error) => {
+      made.terminate();
+      [worker, loaded] = [null, {}];
+      for (const asked of waiting.values()) asked.reject(error);
+      waiting.clear();
     };
-    const post = (loaded: Awaited<ReturnType<typeof load>>[]) => {
-      const all = loaded.map(([, { weights }]) => weights);
-      made.postMessage({ load: Object.fromEntries(loaded) }, all);
-    };
-    await new Promise((resolve, reject) => {
-      const end = (error: unknown) => {
-        made.terminate();
-        worker = null; // the next question tries again
-        for (const asked of waiting.values()) asked.reject(error);
-        waiting.clear();
-        reject(error);
-      };
-      made.onerror = end; // its program has not come, or broke off
-      Promise.all(models.map(load)).then(post).then(resolve, end);
-    });
     return made;
+  }
+
+  async function load(name: string, into: Worker) {
+    const files = [fetchAsset(`/${name}.json.gz`), fetchAsset(`/${name}.planes.gz`)];
+    const [data, packed] = await Promise.all(files);
+    const weights = joinPlanes(new Uint8Array(await packed.arrayBuffer()), WEIGHT_BYTES).buffer;
+    into.postMessage({ load: { [name]: { data: await data.json(), weights } } }, [weights]);
   }
 
   return {
     answers: (name) => questions.includes(name),
     async answer(name, request, signal) {
       worker ??= start();
-      const ready = await worker;
+      const mine = worker;
+      const { checkpoint = models[0] } = request as { checkpoint?: string }; // with which recordings come
+      for (const each of models) loaded[each] ??= load(each, mine);
+      const all = loaded;
+      await Promise.allSettled(Object.values(all));
+      await all[checkpoint]?.catch((error) => {
+        delete all[checkpoint]; // the next question about it tries again
+        throw error;
+      });
       signal.throwIfAborted();
+      if (mine !== worker) throw new Refused(NO_ANSWER);
       return new Promise((resolve, reject) => {
         asked += 1;
         waiting.set(asked, { resolve, reject });
-        ready.postMessage({ id: asked, name, request });
+        mine.postMessage({ id: asked, name, request });
       });
     },
   };

@@ -1,9 +1,9 @@
 // The one way to an answer: `await api.translate(request, { signal })`, `for await (const event of api.train(form))`.
 
 import type { Wire } from "#schema";
-import { schema } from "./schema.ts";
+import { NO_ANSWER, schema } from "./schema.ts";
 import { server } from "./server.ts";
-import { NO_ANSWER, Refused, refusal, type Source } from "./source.ts";
+import { Refused, refusal, type Source } from "./source.ts";
 
 type Questions = Wire["Questions"];
 type Streams = Wire["Streams"];

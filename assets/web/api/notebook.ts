@@ -1,8 +1,8 @@
 // The notebook around a saved run, where there is one: through its port (transformer/web/widget.js) the kernel answers
 // what the file lacks, and reads and sets the place.
 
-import { schema } from "./schema.ts";
-import { NO_ANSWER, Refused, type Source } from "./source.ts";
+import { NO_ANSWER, schema } from "./schema.ts";
+import { Refused, type Source } from "./source.ts";
 import type { State } from "./types.ts";
 
 const CALL = "attention-bitte";

@@ -1,6 +1,7 @@
 // The server's declarations for the page (transformer/web/schema.py).
 
 import type { DecodingSettings, Opening, PageSchema, Parameter } from "#schema";
+import type { Message } from "./types.ts";
 
 export const opening: Opening = JSON.parse(document.getElementById("opening")?.textContent ?? "null");
 
@@ -12,6 +13,9 @@ export const isSavedRun = opening.home !== undefined;
 /** The parameters of the address. In a file they stand behind #, because its address may have nothing else. */
 export const parametersOf = ({ search, hash }: { search: string; hash: string }) =>
   isSavedRun ? hash.slice(1) || (opening.place ?? "") : search;
+
+/** Why no answer comes: a page without a server asks nobody, so one of its files is missing. */
+export const NO_ANSWER: Message = { key: opening.site ? "error.no_file" : "error.no_answer", values: {}, english: "" };
 
 export const hasTab = (tab: string) => schema.parameters.tab.choices?.includes(tab) ?? false;
 

@@ -1,7 +1,8 @@
 // Questions over HTTP. A server that is busy or was restarted is dealt with here and nowhere else.
 
+import { NO_ANSWER } from "./schema.ts";
 import { sessionId } from "./session.ts";
-import { NO_ANSWER, Refused, type Source } from "./source.ts";
+import { Refused, type Source } from "./source.ts";
 
 const POLL_MS = 2000; // an answer takes milliseconds; after this the page asks how many wait, and again as often
 const HEALTH_MS = 10_000; // a server that says nothing for longer is gone

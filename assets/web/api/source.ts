@@ -25,5 +25,3 @@ export class Refused extends Error {
 
 /** The reason is a text of assets/locales, which is `key`, with its places filled from `values`. */
 export const refusal = (key: string, values: Message["values"] = {}) => new Refused({ key, values, english: "" });
-
-export const { reason: NO_ANSWER } = refusal("error.no_answer");

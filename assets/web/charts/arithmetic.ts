@@ -2,8 +2,8 @@
 
 import { Refused } from "../api/source.ts";
 import type { Child } from "../api/types.ts";
-import { formatMessage, formatNumber, t } from "../state/i18n.ts";
-import { fetchParameters, fetchValue, type Matrix } from "../state/server-cache.ts";
+import { formatNumber, t } from "../state/i18n.ts";
+import { failureText, fetchParameters, fetchValue, type Matrix } from "../state/server-cache.ts";
 import { h } from "../ui/dom.ts";
 import { dot, fixed, mean, normalised, products, root, scaled, softmax, sum, variance } from "../ui/numbers.ts";
 import { hint } from "../ui/parts.ts";
@@ -30,9 +30,8 @@ export function cellExplainer(show: (title: string, body: Child[]) => void) {
     try {
       showLatest(title, await ARITHMETIC[row](view, i, token));
     } catch (error) {
-      if (error instanceof Refused) return showLatest(title, [hint(formatMessage(error.reason))]);
-      showLatest(t("inside.failed"), []);
-      throw error;
+      showLatest(title, [hint(failureText(error, "inside.failed"))]);
+      if (!(error instanceof Refused)) throw error;
     }
   };
 }

@@ -2,8 +2,9 @@
 
 import type { Sublayer as RecordedSublayer } from "#schema";
 import type { AnswerOf, QuestionName, RequestOf } from "../api/client.ts";
-import { api } from "../api/client.ts";
+import { api, reasonOf } from "../api/client.ts";
 import type { Kind, Run, Side } from "../api/types.ts";
+import { formatMessage, t } from "./i18n.ts";
 import { decodeFloats, state } from "./state.ts";
 
 /** `at(name, ...index)`: the vector at the first axes of an array; the side of the queries (`from`) and keys (`to`). */
@@ -24,6 +25,12 @@ export function askOnce<Name extends QuestionName>(name: Name, request: RequestO
   answers.set(key, answer);
   if (answers.size > MAX_ANSWERS) answers.delete(answers.keys().next().value ?? key);
   return answer;
+}
+
+/** What is said where an answer does not come: why, or where nothing is known of that, what can be done. */
+export function failureText(error: unknown, key = "positions.failed") {
+  const reason = reasonOf(error);
+  return reason.key === "error.no_answer" ? t(key) : formatMessage(reason);
 }
 
 export const askAboutRun = <Name extends QuestionName>(

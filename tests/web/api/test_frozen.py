@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic_core import to_jsonable_python
 
 from transformer import Translation, Translator
 from transformer.inference.decoding import Sampling
 from transformer.inference.interventions import Interventions
 from transformer.web.api import frozen, sublayers, translate, why
 from transformer.web.api.downloads import interactive
+from transformer.web.api.payload import for_page
 
 from ...visitors import alike
 from .endpoints import BEER, CHANGED, FLAGSHIP, RUN, ask, floats
@@ -111,6 +113,7 @@ def test_of_a_long_run_the_opened_sublayer_comes_first(
 ) -> None:
     monkeypatch.setattr(frozen, "MAX_ARRAYS", 110_000)
     monkeypatch.setattr(frozen, "SMALL", 0)
+    monkeypatch.setattr(frozen, "MAX_EXPLAINING", 0)
     run = classroom.translate(FLAGSHIP)
     file = saved(run, tmp_path, place={"tab": "inside", "kind": "encoder", "layer": 1, "step": 3})
     places = [(each["kind"], each["layer"]) for each in file.asked("inside")]
@@ -130,6 +133,28 @@ def test_of_a_long_run_the_opened_sublayer_comes_first(
             run.to_html(tmp_path / "run.html", place=place)
 
 
+def test_no_file_explains_more_steps_than_takes_a_bounded_work(marian: Path) -> None:
+    """Of a small model too: a long run has hundreds of steps, each with four explanations. The opened one is first."""
+    run = Translator.load(marian).translate("Frau Müller wohnt 1987 in Wien!")
+    shown = to_jsonable_python(for_page(run, None, run.translator.checkpoint))
+    place = {"step": "3", "words": "yes", "why": "contrast"}
+
+    def explained(long: int) -> list[Any]:
+        """As if the source had so many tokens."""
+        longer = replace(run, source=run.source * long)
+        return list(frozen._explained(run.translator.checkpoint.model.config, longer, shown, place))
+
+    every, some, opened = (explained(long) for long in (1, 30, 10_000))
+    assert len(every) == len(set(every)) == 4 * len(run.steps)
+    assert opened == every[:2]
+    assert [(step > 0, other is None, words) for step, other, words in opened] == [
+        (True, True, True),
+        (True, False, True),
+    ]
+    assert some == every[: len(some)]
+    assert len(opened) < len(some) < len(every)
+
+
 def test_a_run_is_saved_as_it_was_made(toy: Translator, tmp_path: Path) -> None:
     """Also one that no question asks for, and of a model that only has the name of a shipped one."""
     run = toy.translate(BEER, forced=("i", "want", "a", "coke"))
@@ -138,6 +163,8 @@ def test_a_run_is_saved_as_it_was_made(toy: Translator, tmp_path: Path) -> None:
     assert (opening["shown"]["run"]["text"], opening["drawn"]) == (run.text, [])
     other = Translator.load("classroom").named("toy").translate(FLAGSHIP)
     assert saved(other, tmp_path).opening["shown"]["run"]["text"] == other.text
+    with pytest.raises(TypeError, match="place is a str"):
+        run.to_html(tmp_path / "run.html", place="attention")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="a probe"):
         toy.translate(BEER, probe=lambda name, value: value).to_html(tmp_path / "run.html")
     with pytest.raises(ValueError, match="no Translator"):

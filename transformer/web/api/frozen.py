@@ -19,13 +19,15 @@ from urllib.parse import urlencode
 import numpy as np
 from pydantic_core import to_jsonable_python
 
+from ...analysis.contribution import IG_STEPS
 from ...data import Example
 from ...files import shipped
 from ...inference.attention_maps import KINDS
 from ...inference.interventions import ForceWord, Interventions
 from ...inference.translator import Translation, Translator
 from ...messages import CATALOGUE
-from ...network.cost import count_parameters
+from ...network.config import TransformerConfig
+from ...network.cost import count_parameters, step_seconds
 from ...network.int8 import is_int8
 from .. import schema
 from ..sessions.models import Model, described, is_lent, lent, translator
@@ -41,7 +43,8 @@ PARAMETERS = (
     *("tab", "kind", "drawing", "measure", "layer", "head", "query", "step", "mean", "gold", "words", "why"),
     *("language", "present"),
 )
-SMALL = 10_000_000  # parameters: up to this, every step is explained
+SMALL = 10_000_000  # parameters: up to this, numbers have all their bits
+MAX_EXPLAINING = 1  # estimated seconds, which refining makes some eight at most, beside what is opened
 MAX_ARRAYS = 2_030_000  # bytes, compressed: the file then has 3 MB at most
 ARRAYS = {"data", "weights", "embedding", "positions", "input"}  # fields with base64
 MIN_ARRAY = 32  # characters
@@ -168,6 +171,8 @@ def interactive_page(
 
 def file_of(run: Translation, model: Translator, ablations: bool, place: Mapping[str, Any]) -> str:
     """The file of a run that a program has made: see `Translation.to_html`."""
+    if not isinstance(place, Mapping):
+        raise TypeError(f"place is a {type(place).__name__}; a dict names its parameters")
     known = schema.parameters(TABS, ("",))
     kind = place.get("kind")
     maps = run.attention.of(kind if kind in KINDS else "cross")
@@ -249,13 +254,13 @@ def _number(place: Mapping[str, str], name: str) -> int:
 def _answer(bundle: _Bundle, run: Translation, shown: Any, place: Mapping[str, str], ablations: bool) -> None:
     """What the views ask for, the most important first: a file has no space for every number of a long run."""
     asked = {"sentence": run.sentence, "changes": shown["changes"]}
-    add = bundle.add
+    add, model = bundle.add, bundle.model
     add(sublayers.shapes)
     for function in (checks.checks, sublayers.value_norms, why.lens):
         add(function, **asked)
     for stack in ("encoder", "decoder"):
         add(positions.input_sum, **asked, stack=stack)
-    for step, other, words in () if is_int8(bundle.model) else _explained(bundle, run, shown, place):
+    for step, other, words in () if is_int8(model) else _explained(model.config, run, shown, place):
         add(why.why, **asked, step=step, other=other, words=words)
     if ablations and not run.interventions.changes:  # of others, heads are not ablated
         add(heads.heads, sentence=run.sentence)
@@ -274,24 +279,30 @@ def _sharpest(run: Translation) -> int:
 
 
 def _explained(
-    bundle: _Bundle, run: Translation, shown: Any, place: Mapping[str, str]
+    config: TransformerConfig, run: Translation, shown: Any, place: Mapping[str, str]
 ) -> Iterator[tuple[int, str | None, bool]]:
-    """Steps, what each leads over, and whether by words. Of a large model only what is opened, since each takes a
-    second and more."""
-    if bundle.is_large:
-        by_words = run.in_pieces and place.get("words") == "yes"
-        step = _number(place, "step")
-        if by_words:
-            step = bisect_left(run.words()[2].of, step)
-        step = min(step, len(run.steps) - 1)
-        second = _second(shown["steps"][step]) if place.get("why") == "contrast" else None
-        for other in dict.fromkeys((None, second)):
-            yield step, other, by_words
-        return
-    for step, made in enumerate(shown["steps"]):
-        for other in dict.fromkeys((None, _second(made))):
-            for words in (False, True) if run.in_pieces else (False,):
-                yield step, other, words
+    """Steps, what each leads over, and whether by words: what is opened, then as many more as take little work."""
+    by_words, is_contrast = run.in_pieces and place.get("words") == "yes", place.get("why") == "contrast"
+    step = _number(place, "step")
+    if by_words:
+        step = bisect_left(run.words()[2].of, step)
+    step = min(step, len(run.steps) - 1)
+    rivals = [_second(made) for made in shown["steps"]]
+    opened = dict.fromkeys((step, other, by_words) for other in (None, rivals[step] if is_contrast else None))
+    yield from opened
+    every = [
+        (step, rivals[step] if leads else None, words)
+        for words in ((by_words, not by_words) if run.in_pieces else (False,))
+        for leads in (False, True)
+        for step in range(len(rivals))
+    ]
+    plain, seconds = replace(config, dropout=0.0), 0.0
+    for asked in dict.fromkeys(every):
+        if asked not in opened:
+            seconds += step_seconds(plain, IG_STEPS, len(run.source), asked[0] + 1)
+            if seconds > MAX_EXPLAINING:
+                return
+            yield asked
 
 
 def _second(step: Any) -> str | None:

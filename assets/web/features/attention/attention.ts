@@ -24,6 +24,7 @@ import { isPresenting } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
 import { fetchMeasured, measuredRun, movedRows } from "../../state/contributions.ts";
 import { joinSentences, t } from "../../state/i18n.ts";
+import { failureText } from "../../state/server-cache.ts";
 import { argmax, attentionRow, state, subscribe, update } from "../../state/state.ts";
 import { h, isSpecial, namedChoice, scrollBox, setChildren } from "../../ui/dom.ts";
 import { pictureFrame, savable } from "../../ui/export.ts";
@@ -82,7 +83,7 @@ export function mount({ element, signal }: View) {
     measures.set(measure);
     layers.draw(run.attention[kind]);
     if (!measuredRun()) {
-      fetchMeasured().then(draw, () => say.replaceChildren(t("positions.failed"))); // what was drawn stays until then
+      fetchMeasured().then(draw, (error) => say.replaceChildren(failureText(error))); // what was drawn stays until then
       return;
     }
     const isAligned = kind === "cross" && Boolean(run.reference?.gold);

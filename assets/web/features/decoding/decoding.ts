@@ -3,7 +3,7 @@
 import type { RequestOf } from "../../api/client.ts";
 import type { Child, Run, State, View } from "../../api/types.ts";
 import { joinSentences, t } from "../../state/i18n.ts";
-import { askOnce } from "../../state/server-cache.ts";
+import { askOnce, failureText } from "../../state/server-cache.ts";
 import { baselineRun, state, update } from "../../state/state.ts";
 import { h, namedChoice } from "../../ui/dom.ts";
 import { drawInSight, isOpen } from "../../ui/parts.ts";
@@ -61,13 +61,14 @@ export function mount({ element, signal }: View) {
     while (wanted && !isDrawn(wanted) && isOpen(element)) {
       const question = wanted;
       const { strategy, run } = question;
-      const answer = await askOnce(strategy.asks, question.question as RequestOf<Strategy["asks"]>).catch(() => null);
+      const answer = await askOnce(strategy.asks, question.question as RequestOf<Strategy["asks"]>).catch(failureText);
       if (strategy !== wanted.strategy || run !== wanted.run) continue; // another answer is wanted by now
-      drawn = answer && { ...question, answer, step: state.step };
-      if (!answer) {
-        say.textContent = t("positions.failed"); // the next change asks again
+      drawn = null;
+      if (typeof answer === "string") {
+        say.textContent = answer; // the next change asks again
         break;
       }
+      drawn = { ...question, answer, step: state.step };
       drawAnswer();
     }
     isAsking = false;

@@ -186,7 +186,7 @@ function mapSection(kind: Kind, run: Run) {
   const [from, at] = SIDES[kind].map((side) => word(t(`side.${side}`), side));
   const small = (ofLayer: number) => {
     const figures = Array.from({ length: heads }, (_, i) => h("figure", {}, thumbnail(kind, ofLayer, i, run)));
-    return [h("h4", {}, t("attention.all_heads", { layer: ofLayer + 1 })), h("div", { class: "heads" }, figures)];
+    return [h("h3", {}, t("attention.all_heads", { layer: ofLayer + 1 })), h("div", { class: "heads" }, figures)];
   };
   return [
     h("h2", {}, t("handout.maps", { kind: t(`kind.${kind}`) })),

@@ -59,7 +59,7 @@ export async function worksheet(width: number) {
     h("p", {}, nodes("worksheet.about", places)),
   ];
   const asked = (item: Item) => [
-    h("h3", {}, t("worksheet.question", { n: items.indexOf(item) + 1 })),
+    h("h2", {}, t("worksheet.question", { n: items.indexOf(item) + 1 })),
     h("p", {}, nodes(`worksheet.${item.name}`, item.places)),
     item.figure,
     h("div", { class: "lines" }, ...Array.from({ length: item.lines }, () => h("div"))),

@@ -1,15 +1,15 @@
 // Inside a head: one query's way through one attention sublayer, stage by stage, with the arithmetic of every number.
 
 import type { ShapeRow } from "#schema";
-import { canAsk, NO_ANSWER, reasonOf } from "../../api/client.ts";
+import { canAsk } from "../../api/client.ts";
 import { hasTab } from "../../api/schema.ts";
 import type { Child, State, View } from "../../api/types.ts";
 import { cellExplainer } from "../../charts/arithmetic.ts";
 import { areMany } from "../../charts/key-order.ts";
 import { type Stage, type SublayerView, shapeTable, wanted } from "../../charts/sublayer-stages.ts";
 import { chooseCell } from "../../charts/vector-strip.ts";
-import { formatMessage, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
-import { askOnce, fetchSublayer } from "../../state/server-cache.ts";
+import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
+import { askOnce, failureText, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, selectQuery, state, update } from "../../state/state.ts";
 import { chip, h, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { fixed } from "../../ui/numbers.ts";
@@ -40,13 +40,13 @@ export function mount({ element, signal }: View) {
     drawn.abort();
     drawn = new AbortController();
     const mine = drawn.signal;
-    const data = await fetchSublayer(state.kind, layer).catch(reasonOf);
+    const data = await fetchSublayer(state.kind, layer).catch(failureText);
     if (mine.aborted) return; // another head is wanted by now
-    const isMissing = "key" in data;
+    const isMissing = typeof data === "string";
     for (const each of [from, columns]) each.hidden = isMissing;
     if (isMissing) {
       isNew.forget();
-      say.textContent = data === NO_ANSWER ? t("positions.failed") : formatMessage(data);
+      say.textContent = data;
       return;
     }
     show({ run, data, kind: data.kind, layer, head, query, signal: mine, explain: arithmetic.explain, opened });

@@ -9,6 +9,7 @@ import { isPresenting } from "../../state/address.ts";
 import { experimentHere, findExperiment, leaveLesson, openExperiment } from "../../state/experiments.ts";
 import { hasText, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { LESSON_STOPS, type StopName } from "../../state/lesson-plan.ts";
+import { failureText } from "../../state/server-cache.ts";
 import { baselineRun, lessonStops, state, update } from "../../state/state.ts";
 import { h, setChildren, twoFrames } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
@@ -101,18 +102,18 @@ async function draw(parts: Parts, element: HTMLElement) {
     setChildren(arithmetic, h("h4", {}, cell), body);
   };
   const content = await fetchContent(name, lessonView(drawn.signal, showArithmetic, STOPS[name].layer)).catch(
-    () => null,
+    failureText,
   );
   if (drawn.signal.aborted) return; // another stop is wanted by now
   title.textContent = heading;
   arithmetic.hidden = true;
-  if (content) {
+  if (typeof content !== "string") {
     drawStop(parts, content);
     drawQuestion(parts, content);
   } else {
     isNew.forget();
     offerQuestion("stop", null);
-    figure.replaceChildren(hint(t("positions.failed")));
+    figure.replaceChildren(hint(content));
     for (const each of [text, question]) each.replaceChildren(); // of the stop before
   }
 }

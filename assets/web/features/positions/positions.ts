@@ -7,7 +7,7 @@ import { numberCurve, numberMap } from "../../charts/number-charts.ts";
 import { sinusoidalPositions } from "../../engine/arrays.ts";
 import { findChange } from "../../state/changes.ts";
 import { formatNumber, joinSentences, t } from "../../state/i18n.ts";
-import { askAboutRun } from "../../state/server-cache.ts";
+import { askAboutRun, failureText } from "../../state/server-cache.ts";
 import { cosinesTo, waveOf } from "../../state/sinusoid.ts";
 import { decodeFloats, state, subscribe, update } from "../../state/state.ts";
 import { h, namedChoice, setChildren, typeScale } from "../../ui/dom.ts";
@@ -210,8 +210,8 @@ function drawCurve(element: HTMLElement, name: string, values: number[], smooth?
 // ---- embedding + position = input ----
 
 const showSum = (parts: Parts) =>
-  drawSum(parts).catch(() => {
-    parts.sumSay.textContent = t("positions.failed");
+  drawSum(parts).catch((error) => {
+    parts.sumSay.textContent = failureText(error);
   });
 
 async function drawSum(parts: Parts) {

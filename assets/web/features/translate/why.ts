@@ -1,9 +1,9 @@
 // Why this word: attribution, attention and the effect of masking each source word, asked for when the panel is opened.
 
-import { NO_ANSWER, reasonOf } from "../../api/client.ts";
 import type { Child } from "../../api/types.ts";
 import { type Asked, explainWord, fetchWhy, secondWord } from "../../charts/why-words.ts";
-import { formatMessage, nodes, t } from "../../state/i18n.ts";
+import { nodes, t } from "../../state/i18n.ts";
+import { failureText } from "../../state/server-cache.ts";
 import { state, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { h, replaceKeepingFocus, scrollBox, segmented, setChildren, word } from "../../ui/dom.ts";
@@ -31,12 +31,12 @@ export function whyPanel(signal: AbortSignal) {
     content.ariaBusy = "true";
     asked++;
     const mine = asked;
-    const answer = await fetchWhy(state.run, step, other).catch(reasonOf);
+    const answer = await fetchWhy(state.run, step, other).catch((error) => failureText(error, "why.failed"));
     if (signal.aborted || mine !== asked) return;
     content.ariaBusy = null;
-    if (!("key" in answer)) return draw({ step, answer, other });
+    if (typeof answer !== "string") return draw({ step, answer, other });
     isNew.forget();
-    setChildren(say, answer === NO_ANSWER ? t("why.failed") : formatMessage(answer));
+    setChildren(say, answer);
     for (const each of [figure, below]) each.replaceChildren();
   }
 
