@@ -22,8 +22,8 @@ import { hint, link } from "../../ui/parts.ts";
  * A stop of the lesson. Its figure is a `stage` of a head, or drawn under a headline of its own: a formula and its
  * shapes. Until the question is answered a figure that would give the answer away (`hides`) is veiled, or `evidence`
  * stands in its place, from which the answer can be reasoned, and stays beside it where it `remains`; or a table of
- * scores has fewer `columns`. With the answer come more `columns`, or what `answer` draws. A `wide` figure stands above
- * the text, another beside it. A text, also the heading of a figure, is taken in the first of the `variants` that the
+ * scores has fewer `columns`. With the answer come more `columns`, or what `answer` draws. `howToRead` names a text that
+ * stands under the figure before and after. A `wide` figure stands above the text, another beside it. A text, also the heading of a figure, is taken in the first of the `variants` that the
  * catalogue has it in.
  */
 export type Stop = {
@@ -31,6 +31,8 @@ export type Stop = {
   wide?: boolean;
   colours?: "strips" | Kind;
   layer?: number; // of the encoder, where the words of a sentence differ; else the visitor's
+  query?: (view: LessonView) => Promise<number>; // the word to ask about where the visitor has chosen none
+  howToRead?: string;
   variants?: (view: LessonView) => (string | false)[];
   evidence?: (view: LessonView) => Promise<Child>;
   remains?: boolean;
@@ -70,8 +72,17 @@ export function lessonView(
     head: state.head,
     decoderLayer: Math.min(state.layer, cross.layers - 1),
   };
-  const places = { word: word(run.source[query], "source"), layer: place.layer + 1, head: place.head + 1 };
+  const places = { word: sourceWord(run, query), layer: place.layer + 1, head: place.head + 1 };
   return { run, signal, showArithmetic, ...place, places };
+}
+
+const sourceWord = (run: Run, query: number) => word(run.source[query], "source");
+
+/** With the word that the stop asks about. */
+export async function viewOfStop({ query: find }: Stop, view: LessonView): Promise<LessonView> {
+  if (!find || state.kind === "encoder") return view; // the visitor has chosen one
+  const query = await find(view);
+  return { ...view, query, places: { ...view.places, word: sourceWord(view.run, query) } };
 }
 
 export const encoderHead = async (view: LessonView) => ({
