@@ -16,6 +16,7 @@ import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, attentionRow, baselineRun, decodeFloats, state } from "../../state/state.ts";
 import { distinctWord } from "../../state/words.ts";
 import { chip, h, setChildren, word } from "../../ui/dom.ts";
+import { narrow } from "../../ui/frame.ts";
 import { hint, link } from "../../ui/parts.ts";
 
 /**
@@ -178,6 +179,7 @@ const MAX_CELL = 44; // px a cell of the maps of all heads
 const MAX_SHARE = 0.72; // of the screen's height that a map takes
 const CLASS_SHARE = 0.58; // the same in front of a class, whose votes stand there, too
 const ROWS_SHARE = 0.54; // and of all rows of small maps
+const ALONE_ROWS_SHARE = 0.44; // the same under the header, on a wide screen
 const MAX_ROWS = 8; // of a long sentence
 const MAX_NAMED = 24; // rows and columns of a small map that stands beside others
 
@@ -256,13 +258,15 @@ export function headMaps(view: LessonView) {
   return h("div", { class: "heads", style: `--columns: ${columns}` }, figures);
 }
 
-/** What bounds a small map: px of a cell, and how many rows of maps share the screen in front of a class. */
+/** What bounds a small map: px of a cell, and how many rows of maps share the screen. */
 type Small = { maxCell: number; rows: number };
+
+const rowShare = ({ rows }: Small) => (isPresenting() ? ROWS_SHARE : narrow.matches ? 1 : ALONE_ROWS_SHARE) / rows;
 
 const mapPicture = ({ run, signal }: LessonView, of: Of, query: number | null, small?: Small) =>
   fluidPicture((width) => {
-    const share = small ? ROWS_SHARE / small.rows : CLASS_SHARE;
-    const maxHeight = innerHeight * (isPresenting() ? share : MAX_SHARE);
+    const share = small ? rowShare(small) : isPresenting() ? CLASS_SHARE : MAX_SHARE;
+    const maxHeight = innerHeight * share;
     const limits = small ? { maxCell: small.maxCell, isOnPaper: true } : {};
     return describedMap({ run, ...of }, { width, maxHeight, ...limits }, query);
   }, signal);
@@ -272,6 +276,6 @@ const wordlessMap: typeof mapPicture = ({ run }, of, _query, small) => {
   const label = describeLargestWeights({ run, ...of });
   const picture = thumbnail(of.kind, of.layer, of.head, run);
   // It is square.
-  if (small && isPresenting()) picture.setAttribute("style", `max-width: ${(100 * ROWS_SHARE) / small.rows}vh`);
+  if (small) picture.setAttribute("style", `max-width: ${100 * rowShare(small)}vh`);
   return h("div", { class: "fluid", role: "img", "aria-label": label }, picture);
 };
