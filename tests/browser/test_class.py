@@ -10,7 +10,8 @@ from .catalogue import t
 from .conftest import OPENED, PHONE, Visit, follow, translate, visiting
 from .test_accessible import LOOK, broken_rules, faults
 
-LESSON = "?tab=lesson&stop=1&present=yes"
+ALONE = "?tab=lesson&stop=1"
+LESSON = f"{ALONE}&present=yes"
 PROJECTOR = {"viewport": {"width": 1920, "height": 1080}}
 UNCOVERED = """() => {
   const edge = (selector, side) => document.querySelector(selector).getBoundingClientRect()[side];
@@ -65,16 +66,28 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         visiting(browser, url) as ben,
     ):
         code = start(teacher)
+        ann.open(ALONE).locator("#lesson .show button").click()
+        expect(ann.page.locator("#lesson .reveal")).to_be_visible()
         lead, phone, laptop = teacher.page, join(ann, code, 1), join(ben, code, 1)
         expect(lead.locator("#room-students")).to_contain_text("2")
         assert code not in lead.url
         assert "secret" not in lead.url
 
-        for own in ("#lesson .choice", "#lesson .show"):  # nobody sees the answer before the vote
-            expect(phone.locator(own).first).to_be_hidden()
-        phone.locator("#room-follow").click()  # nor does who looks around alone
+        for own in (
+            ".choice",
+            ".show",
+            ".reveal",
+        ):  # nobody sees the answer before the vote, nor who has found it alone
+            expect(phone.locator(f"#lesson {own}").first).to_be_hidden()
+        phone.locator("#room-follow").click()  # nor does who looks around alone, and may go ahead
         expect(phone.locator("#lesson .choice").first).to_be_hidden()
+        phone.keyboard.press("n")
+        wait_for_stop(phone, 2)
+        phone.keyboard.press("r")
+        for own in (".choice", ".show", ".reveal"):
+            expect(phone.locator(f"#lesson {own}").first).to_be_hidden()
         phone.locator("#room-follow").click()
+        wait_for_stop(phone, 1)
         laptop.keyboard.press("r")
         expect(laptop.locator("#lesson .reveal")).to_be_hidden()
         expect(laptop.locator("#lesson .keys")).to_be_hidden()  # as none of them does anything here

@@ -136,6 +136,16 @@ def test_the_place_is_in_the_link_and_typing_does_not_move_it(visit: Visit) -> N
     expect(page.locator("#lesson .arithmetic-box h4")).to_have_text(t("cell.input", n=64))
 
 
+def test_the_sum_with_the_residual_stream_is_asked_of_the_word_that_shows_it_best(visit: Visit) -> None:
+    for sentence, asked, answer in ((FLAGSHIP, "heute", 0), ("Das Wasser ist kalt", "wasser", 1)):  # shorter, longer
+        page = enter(visit, "classroom", sentence, "&stop=8")
+        expect(page.locator("#lesson .question h3")).to_contain_text(asked)
+        page.keyboard.press("r")
+        found = stop(page, 8)
+        assert found.right == [found.choices[answer]]
+        expect(page.locator("#lesson .lesson-figure")).to_contain_text(EN["lesson.evidence.residual"])
+
+
 def test_a_guess_is_kept_for_its_question(visit: Visit) -> None:
     page = enter(visit, "toy", BIER)
     page.keyboard.press("9")  # there are fewer

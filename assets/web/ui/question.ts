@@ -1,5 +1,6 @@
 // A question of the lesson or of Spot the bug, guessed until it is solved, which a teacher can put to the class.
 
+import { room } from "../api/room.ts";
 import type { Child } from "../api/types.ts";
 import { t } from "../state/i18n.ts";
 import { state } from "../state/state.ts";
@@ -40,9 +41,13 @@ export function openQuestion() {
 export type Guesses = { guesses: number[]; shown: boolean };
 type Memory = { get: (key: string) => Guesses | undefined; set: (key: string, known: Guesses) => unknown };
 
-/** @param key of what was guessed, in `memory` @param onGuess draws what a guess changes */
-export function askedQuestion(question: Question, key: string, memory: Memory, onGuess: () => void) {
+/**
+ * In a class, its vote answers: what a student has found out before is not shown there.
+ * @param alone key of what was guessed, in `memory` @param onGuess draws what a guess changes
+ */
+export function askedQuestion(question: Question, alone: string, memory: Memory, onGuess: () => void) {
   const { kind, name, text, choices, values, right } = question;
+  const key = room.role === "student" ? `${room.code} ${alone}` : alone;
   const known = () => memory.get(key) ?? { guesses: [], shown: false };
   const isSolved = () => known().shown || known().guesses.includes(right);
   const choose = (i: number) => {

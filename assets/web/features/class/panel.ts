@@ -95,14 +95,6 @@ async function startClass() {
   if (room.role === "teacher") showAddress();
 }
 
-/** A student who looks around alone does not see the answer to what the teacher is at. */
-function isAtTeachersQuestion() {
-  const place = new URLSearchParams(room.shown?.place);
-  const isHere =
-    state.tab === "lesson" ? place.get("stop") === `${state.stop + 1}` : place.get("exercise") === state.exercise;
-  return place.get("tab") === state.tab && isHere;
-}
-
 function markPage() {
   const pending = rooms.pendingQuestion();
   const about = pending && parseAbout(pending.about);
@@ -113,7 +105,7 @@ function markPage() {
     "class-teacher": room.role === "teacher" && room.phase !== "ended",
     "class-student": room.role === "student",
     "class-follows": isStudent && isFollowing(),
-    "class-waits": isStudent && (isFollowing() || isAtTeachersQuestion()),
+    "class-waits": isStudent, // who looks around alone sees no answer either
     "class-vote": Boolean(pending) && !isVeiled,
     "class-veil": isVeiled,
     "class-tallied": question?.state === "revealed" && isOfView(question),
@@ -321,7 +313,7 @@ function teacherKey(key: string) {
 function studentKey(key: string) {
   const pending = rooms.pendingQuestion();
   const isAnswer = /^[1-9r]$/.test(key); // in the view, before the class has voted
-  if (!pending) return isFollowing() && isAnswer;
+  if (!pending) return isAnswer;
   const choice = Number(key) - 1;
   if (pending.state === "open" && choice in pending.choices) rooms.vote(choice);
   return isAnswer;
@@ -340,7 +332,7 @@ function studentPanel(): Child[] {
     h("span", { class: "space" }),
     button("pill toggle", text, () => setFollowing(!isFollowing()), attributes),
   ]);
-  const coming = isFollowing() && viewQuestion();
+  const coming = viewQuestion();
   const isAnswered = coming && rooms.revealedQuestions().some(({ about }) => about === coming.about);
   const wait = coming && !isAnswered ? h("p", { class: "hint" }, t("room.wait")) : null;
   return [head, message(), question ? studentQuestion(question) : wait];

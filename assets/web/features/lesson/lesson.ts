@@ -17,7 +17,7 @@ import { fitToScreen } from "../../ui/fit-to-screen.ts";
 import { button, changeDetector, drawInSight, hint, isOpen, link, onStopKeys, startButton } from "../../ui/parts.ts";
 import { askedQuestion, awaitStopQuestion, type Guesses, offerQuestion } from "../../ui/question.ts";
 import { planChooser, progressBar } from "./bar.ts";
-import { colourLegend, encoderHead, type LessonView, lessonView, type Stop } from "./stop.ts";
+import { colourLegend, encoderHead, type LessonView, lessonView, type Stop, viewOfStop } from "./stop.ts";
 import * as stops from "./stops.ts";
 
 type Parts = ReturnType<typeof build>;
@@ -131,8 +131,9 @@ function drawStop({ stop, headline, text, figure }: Parts, content: Content) {
   setChildren(figure, content.asked);
 }
 
-async function fetchContent(name: StopName, view: LessonView) {
+async function fetchContent(name: StopName, usual: LessonView) {
   const stop = STOPS[name];
+  const view = await viewOfStop(stop, usual);
   const quiz = await stop.ask(view);
   const variants = stop.variants?.(view).filter(Boolean) ?? [];
   const text = (part: "text" | "more" | "figure" | "question" | "reveal") => {
@@ -143,9 +144,10 @@ async function fetchContent(name: StopName, view: LessonView) {
   const content = { name, stop, run: view.run, quiz, text };
   const caption = text("figure") && h("h4", {}, text("figure"));
   const evidence = await stop.evidence?.(view);
+  const howToRead = stop.howToRead ? hint(t(stop.howToRead)) : null;
   const figures = (usual: Child, all: Child = usual) => ({
-    asked: [caption, evidence ?? usual],
-    answered: () => [caption, stop.remains ? beside(evidence, all) : all], // out of what was asked, to stay on the page
+    asked: [caption, evidence ?? usual, howToRead],
+    answered: () => [caption, stop.remains ? beside(evidence, all) : all, howToRead], // moved, to stay on the page
   });
   if ("draw" in stop) {
     const drawing = await stop.draw(view);

@@ -16,14 +16,15 @@ import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, attentionRow, baselineRun, decodeFloats, state } from "../../state/state.ts";
 import { distinctWord } from "../../state/words.ts";
 import { chip, h, setChildren, word } from "../../ui/dom.ts";
+import { narrow } from "../../ui/frame.ts";
 import { hint, link } from "../../ui/parts.ts";
 
 /**
  * A stop of the lesson. Its figure is a `stage` of a head, or drawn under a headline of its own: a formula and its
  * shapes. Until the question is answered a figure that would give the answer away (`hides`) is veiled, or `evidence`
  * stands in its place, from which the answer can be reasoned, and stays beside it where it `remains`; or a table of
- * scores has fewer `columns`. With the answer come more `columns`, or what `answer` draws. A `wide` figure stands above
- * the text, another beside it. A text, also the heading of a figure, is taken in the first of the `variants` that the
+ * scores has fewer `columns`. With the answer come more `columns`, or what `answer` draws. `howToRead` names a text that
+ * stands under the figure before and after. A `wide` figure stands above the text, another beside it. A text, also the heading of a figure, is taken in the first of the `variants` that the
  * catalogue has it in.
  */
 export type Stop = {
@@ -31,6 +32,8 @@ export type Stop = {
   wide?: boolean;
   colours?: "strips" | Kind;
   layer?: number; // of the encoder, where the words of a sentence differ; else the visitor's
+  query?: (view: LessonView) => Promise<number>; // the word to ask about where the visitor has chosen none
+  howToRead?: string;
   variants?: (view: LessonView) => (string | false)[];
   evidence?: (view: LessonView) => Promise<Child>;
   remains?: boolean;
@@ -70,8 +73,17 @@ export function lessonView(
     head: state.head,
     decoderLayer: Math.min(state.layer, cross.layers - 1),
   };
-  const places = { word: word(run.source[query], "source"), layer: place.layer + 1, head: place.head + 1 };
+  const places = { word: sourceWord(run, query), layer: place.layer + 1, head: place.head + 1 };
   return { run, signal, showArithmetic, ...place, places };
+}
+
+const sourceWord = (run: Run, query: number) => word(run.source[query], "source");
+
+/** With the word that the stop asks about. */
+export async function viewOfStop({ query: find }: Stop, view: LessonView): Promise<LessonView> {
+  if (!find || state.kind === "encoder") return view; // the visitor has chosen one
+  const query = await find(view);
+  return { ...view, query, places: { ...view.places, word: sourceWord(view.run, query) } };
 }
 
 export const encoderHead = async (view: LessonView) => ({
@@ -167,6 +179,7 @@ const MAX_CELL = 44; // px a cell of the maps of all heads
 const MAX_SHARE = 0.72; // of the screen's height that a map takes
 const CLASS_SHARE = 0.58; // the same in front of a class, whose votes stand there, too
 const ROWS_SHARE = 0.54; // and of all rows of small maps
+const ALONE_ROWS_SHARE = 0.44; // the same under the header, on a wide screen
 const MAX_ROWS = 8; // of a long sentence
 const MAX_NAMED = 24; // rows and columns of a small map that stands beside others
 
@@ -245,13 +258,15 @@ export function headMaps(view: LessonView) {
   return h("div", { class: "heads", style: `--columns: ${columns}` }, figures);
 }
 
-/** What bounds a small map: px of a cell, and how many rows of maps share the screen in front of a class. */
+/** What bounds a small map: px of a cell, and how many rows of maps share the screen. */
 type Small = { maxCell: number; rows: number };
+
+const rowShare = ({ rows }: Small) => (isPresenting() ? ROWS_SHARE : narrow.matches ? 1 : ALONE_ROWS_SHARE) / rows;
 
 const mapPicture = ({ run, signal }: LessonView, of: Of, query: number | null, small?: Small) =>
   fluidPicture((width) => {
-    const share = small ? ROWS_SHARE / small.rows : CLASS_SHARE;
-    const maxHeight = innerHeight * (isPresenting() ? share : MAX_SHARE);
+    const share = small ? rowShare(small) : isPresenting() ? CLASS_SHARE : MAX_SHARE;
+    const maxHeight = innerHeight * share;
     const limits = small ? { maxCell: small.maxCell, isOnPaper: true } : {};
     return describedMap({ run, ...of }, { width, maxHeight, ...limits }, query);
   }, signal);
@@ -261,6 +276,6 @@ const wordlessMap: typeof mapPicture = ({ run }, of, _query, small) => {
   const label = describeLargestWeights({ run, ...of });
   const picture = thumbnail(of.kind, of.layer, of.head, run);
   // It is square.
-  if (small && isPresenting()) picture.setAttribute("style", `max-width: ${(100 * ROWS_SHARE) / small.rows}vh`);
+  if (small) picture.setAttribute("style", `max-width: ${100 * rowShare(small)}vh`);
   return h("div", { class: "fluid", role: "img", "aria-label": label }, picture);
 };

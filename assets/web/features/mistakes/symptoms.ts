@@ -130,7 +130,9 @@ function code(own: string, other: string, which: Which) {
   const lines = own.split("\n").map((line) => {
     const indent = `--indent: ${line.search(/\S|$/)}`; // what does not fit goes on further in
     const name = others.has(line.trim()) ? "span" : "mark";
-    return h(name, { class: name === "mark" ? which : "line", style: indent }, `${line}\n`);
+    const parts = `${line}\n`.split(/(?<=[([])/); // else a long call would break within a word
+    const breakable = parts.flatMap((part, i) => (i ? [h("wbr"), part] : [part]));
+    return h(name, { class: name === "mark" ? which : "line", style: indent }, breakable);
   });
   const caption = h("figcaption", {}, t(`mistakes.${which}`));
   return h("figure", { class: "code" }, caption, h("pre", { tabindex: 0 }, h("code", {}, lines)));

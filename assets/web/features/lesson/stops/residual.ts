@@ -1,7 +1,9 @@
 import { t } from "../../../state/i18n.ts";
+import { argmax } from "../../../state/state.ts";
 import { dot, fixed, norm } from "../../../ui/numbers.ts";
-import { hint } from "../../../ui/parts.ts";
 import { colourLegend, encoderHead, type LessonView, namedQuiz, type Stop, strips } from "../stop.ts";
+
+const MIN_EFFECT = 0.003; // of a length, to show in its digits
 
 export const residual: Stop = {
   hides: true,
@@ -9,19 +11,20 @@ export const residual: Stop = {
   colours: "strips",
   stage: "residual",
   layer: 0, // later the sum is longer for nearly every word
+  query: clearestWord,
+  howToRead: "lesson.evidence.residual",
   variants: ({ run }) => [run.model.norm_first && "first"],
   async evidence(view) {
     const addends = Object.entries(await streamAndChange(view));
     const rows = addends.map(([name, values]) => ({ label: t(`inside.row.${name}`), values }));
     const label = t("lesson.residual.figure", view.places);
-    return [strips(view, rows, { label }), hint(t("lesson.evidence.residual")), colourLegend("strips", view.run)];
+    return [strips(view, rows, { label }), colourLegend("strips", view.run)];
   },
   async ask(view) {
     const { residual, output } = await streamAndChange(view);
-    const [own, change] = [residual, output].map(norm);
+    const { own, change, total, cosine } = addition(residual, output);
     const shown = [own, change].map((length) => Number(length.toFixed(2))); // whose sum a pupil finds
-    const total = norm(residual.map((value, i) => value + output[i]));
-    const angle = (Math.acos(dot(residual, output) / (own * change)) * 180) / Math.PI;
+    const angle = (Math.acos(cosine) * 180) / Math.PI;
     const places = {
       ...view.places,
       own: fixed(own, 2),
@@ -34,6 +37,23 @@ export const residual: Stop = {
     return namedQuiz("residual", ["shorter", "longer", "together"], right, places);
   },
 };
+
+function addition(residual: number[], output: number[]) {
+  const [own, change] = [residual, output].map(norm);
+  const total = norm(residual.map((value, i) => value + output[i]));
+  return { own, change, total, cosine: dot(residual, output) / (own * change) };
+}
+
+/** The word whose two vectors are farthest from a right angle: longer or shorter, which of the two one can see. */
+async function clearestWord(view: LessonView) {
+  const { data } = await encoderHead(view);
+  const clarity = view.run.source.map((token, query) => {
+    if (token === "P" || token === "E") return -1;
+    const { own, total, cosine } = addition(data.at("residual", query), data.at("output", query));
+    return Math.abs(total / own - 1) < MIN_EFFECT ? 0 : Math.abs(cosine);
+  });
+  return argmax(clarity);
+}
 
 async function streamAndChange(view: LessonView) {
   const { data, query } = await encoderHead(view);
