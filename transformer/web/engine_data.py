@@ -12,7 +12,7 @@ from ..data.alignment import GoldAlignment
 from ..data.nearest import known_pairs
 from ..inference.interventions import CHANGES
 from ..inference.translator import MAX_CHARACTERS
-from ..live.recordings import DIGITS, recordings
+from ..live.recordings import recordings, round_weights
 from ..mistakes import MISTAKES
 from ..network.config import TransformerConfig
 from .api import downloads, heads, mistakes, payload, sublayers, what_if, why
@@ -96,9 +96,7 @@ def engine_data(checkpoint: str) -> EngineData:
 def _mistake(first: RunRequest, name: str) -> mistakes.DecodingSymptom:
     """A mistake of decoding as the first example shows it: the networks with a mistake are here alone."""
     found = deepcopy(mistakes.mistake(MistakeRequest(**first.model_dump(), name=name)))
-    for side in (found["right"], found["wrong"]):
-        if side["attention"]:
-            side["attention"]["weights"] = [round(weight, DIGITS) for weight in side["attention"]["weights"]]
+    round_weights(found)
     return found
 
 
