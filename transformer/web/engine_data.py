@@ -15,7 +15,7 @@ from ..inference.translator import MAX_CHARACTERS
 from ..live.recordings import recordings, round_weights
 from ..mistakes import MISTAKES
 from ..network.config import TransformerConfig
-from .api import downloads, heads, mistakes, payload, sublayers, what_if, why
+from .api import downloads, mistakes, payload, sublayers, what_if, why
 from .api.runs import run
 from .schema import ChangeForm, CheckpointRequest, MistakeRequest, RunRequest, SweepRequest, change_form
 from .sessions.models import examples_of, translator
@@ -53,7 +53,7 @@ class EngineData(TypedDict):
     examples: list[str]
     pairs: list[KnownPair]
     unseen: str
-    held_out_scores: heads.HeldOutScores | None
+    held_out_scores: what_if.HeldOutScores | None
     answers: list[Answer]
 
 
@@ -88,7 +88,7 @@ def engine_data(checkpoint: str) -> EngineData:
             for each in known_pairs(corpus)
         ],
         "unseen": next(iter(corpus.held_out), ""),
-        "held_out_scores": heads.heads(first)["held_out"],
+        "held_out_scores": what_if.heads(first)["held_out"],
         "answers": _answers(first, corpus),
     }
 

@@ -30,7 +30,7 @@ from ...network.int8 import is_int8
 from .. import schema
 from ..sessions.models import Model, described, is_lent, lent, translator
 from ..shell import file_document
-from . import checks, heads, positions, runs, sublayers, translate, why
+from . import runs, sublayers, translate, what_if, why
 from .opening import page_schema
 from .payload import byte_planes
 from .question import Question
@@ -251,14 +251,14 @@ def _answer(bundle: _Bundle, run: Translation, shown: Any, place: Mapping[str, s
     asked = {"sentence": run.sentence, "changes": shown["changes"]}
     add = bundle.add
     add(sublayers.shapes)
-    for function in (checks.checks, sublayers.value_norms, why.lens):
+    for function in (sublayers.checks, sublayers.value_norms, why.lens):
         add(function, **asked)
     for stack in ("encoder", "decoder"):
-        add(positions.input_sum, **asked, stack=stack)
+        add(sublayers.input_sum, **asked, stack=stack)
     for step, other, words in () if is_int8(bundle.model) else _explained(bundle, run, shown, place):
         add(why.why, **asked, step=step, other=other, words=words)
     if ablations and not run.interventions.changes:  # of others, heads are not ablated
-        add(heads.heads, sentence=run.sentence)
+        add(what_if.heads, sentence=run.sentence)
     layers = {kind: shown["attention"][kind]["layers"] for kind in KINDS}
     every = [(kind, layer) for kind in ("cross", "decoder", "encoder") for layer in reversed(range(layers[kind]))]
     layer = _number(place, "layer") if "layer" in place else _sharpest(run)
