@@ -107,10 +107,7 @@ def rank_correlations(
 
 def score_measures(translator: Translator, pairs: Sequence[AlignedPair]) -> dict[str, float]:
     """Alignment error rates, rank correlations, and how often the logit lens finds the output, under teacher forcing.
-
-    Raises:
-        SentenceError: a sentence has an unknown word.
-    """
+    Raises SentenceError: a sentence has an unknown word."""
     runs = translator.translate_many([pair.source for pair in pairs], value_weighted=True)
     for i, (run, pair) in enumerate(zip(runs, pairs, strict=True)):
         if run.text != pair.target:

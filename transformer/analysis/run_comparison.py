@@ -39,11 +39,8 @@ class Comparison:
 
 
 def compare(baseline: Translation, modified: Translation) -> Comparison:
-    """Compare two runs of one network; rows and columns are matched by position.
-
-    Raises:
-        ValueError: the networks have different shapes.
-    """
+    """Compare two runs of one network; rows and columns are matched by position. Raises ValueError: the networks have
+    different shapes."""
     count = max(len(baseline.steps), len(modified.steps))
     maps: dict[Kind, list[np.ndarray]] = {}
     for kind in KINDS:

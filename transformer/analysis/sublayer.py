@@ -83,11 +83,8 @@ class SublayerValues:
 
 
 def ids(translator: Translator, run: Translation) -> tuple[Tensor, Tensor]:
-    """The ids that the encoder and the decoder of a run read, (1, S) and (1, T).
-
-    Raises:
-        ValueError: the run was made with a probe, which the pass that is to follow would lack, or by another model,
-            which has words that this one lacks.
+    """The ids that the encoder and the decoder of a run read, (1, S) and (1, T). Raises ValueError: the run was made
+    with a probe, which the pass that is to follow would lack, or by another model, which has words that this one lacks.
     """
     if run.probed:
         raise ValueError("This run was made with a probe, so that no other pass has its numbers.")
@@ -197,11 +194,7 @@ def value_norms(translator: Translator, run: Translation) -> dict[Kind, np.ndarr
 
 
 def value_output(translator: Translator, run: Translation, kind: Kind, layer: int, head: int, key: int) -> np.ndarray:
-    """v W_O of one key of a head, (D,).
-
-    Raises:
-        ValueError: there is no such layer, head or key.
-    """
+    """v W_O of one key of a head, (D,). Raises ValueError: there is no such layer, head or key."""
     owner, name = _layer(translator.checkpoint.model, kind, layer), LOCATIONS[kind].probe_name(layer, "v")
     v = record(translator, run, name.__eq__)[name][0]
     if not (0 <= head < v.size(0) and 0 <= key < v.size(1)):

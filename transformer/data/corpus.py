@@ -124,11 +124,8 @@ class Corpus:
 
 
 def encode_pairs(pairs: Sequence[Pair], src_vocab: Vocabulary, tgt_vocab: Vocabulary, source_length: int = 0) -> Batch:
-    """Sentence pairs as ids, sources padded to the longest and at least to `source_length`.
-
-    Raises:
-        SentenceError: a sentence has a word that its vocabulary lacks.
-    """
+    """Sentence pairs as ids, sources padded to the longest and at least to `source_length`. Raises SentenceError: a
+    sentence has a word that its vocabulary lacks."""
     start, end = tgt_vocab.ids[START], tgt_vocab.ids[END]
     targets = [tgt_vocab.encode(target) for _, target in pairs]
     return Batch(

@@ -45,11 +45,8 @@ class PairFile:
 
     @classmethod
     def scan(cls, path: Path) -> "PairFile":
-        """Read a file once; only its distinct words stay in memory.
-
-        Raises:
-            PairFileError: it cannot be read, is empty, or has a line that is not a pair of sentences.
-        """
+        """Read a file once; only its distinct words stay in memory. Raises PairFileError: it cannot be read, is empty,
+        or has a line that is not a pair of sentences."""
         digest, sides, longest, size = hashlib.sha256(), ({PAD: 0}, {PAD: 0, START: 0, END: 0}), [0, 0], 0
         for size, (line, pair) in enumerate(_lines(path), 1):
             digest.update(line)
@@ -70,11 +67,8 @@ class PairFile:
         return cls(path, size, src_vocab, tgt_vocab, longest[0], longest[1] + 1, digest.hexdigest())
 
     def batches(self, batch_size: int, generator: torch.Generator) -> Iterator[list[Pair]]:
-        """Endless batches of pairs: pass after pass over the file, shuffled within BUFFER batches.
-
-        Raises:
-            PairFileError: as in `scan`.
-        """
+        """Endless batches of pairs: pass after pass over the file, shuffled within BUFFER batches. Raises
+        PairFileError: as in `scan`."""
         while True:
             pairs = (pair for _, pair in _lines(self.path))
             while buffer := list(itertools.islice(pairs, BUFFER * batch_size)):

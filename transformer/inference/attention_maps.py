@@ -149,9 +149,7 @@ class AttentionMaps:
         """The weights of one kind, (L, H, Q, K), as an array with the dimensions layer, head, query and key.
 
         All count from 0. The coordinates `query_token` and `key_token` have the tokens, which may occur more than once.
-
-        Raises:
-            ImportError: xarray is not installed.
+        Raises ImportError: xarray is not installed.
         """
         import xarray as xr  # not a requirement: only this needs it
 

@@ -244,11 +244,8 @@ _CHANGES = TypeAdapter(tuple[Annotated[AnyChange, Discriminator("do")], ...])
 
 @dataclasses.dataclass(frozen=True)
 class Interventions:
-    """A set of changes: two sets with the same changes are equal, in any order.
-
-    Raises:
-        ValueError: there are too many, or two contradict each other.
-    """
+    """A set of changes: two sets with the same changes are equal, in any order. Raises ValueError: there are too many,
+    or two contradict each other."""
 
     changes: tuple[Change, ...] = ()
 
@@ -265,11 +262,8 @@ class Interventions:
 
     @classmethod
     def parse(cls, data: Any) -> "Interventions":
-        """Read the format of `to_json` from an untrusted value.
-
-        Raises:
-            ValueError: the value has another format or is invalid; the message is a sentence.
-        """
+        """Read the format of `to_json` from an untrusted value. Raises ValueError: the value has another format or is
+        invalid; the message is a sentence."""
         if not isinstance(data, list):
             raise ValueError("Changes are a list.")
         try:

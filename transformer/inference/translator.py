@@ -94,11 +94,7 @@ class Candidates(Sequence[Candidate]):
         return len(self.distribution)
 
     def probability_of(self, token: str) -> float:
-        """The probability of one token.
-
-        Raises:
-            ValueError: it is not in the vocabulary.
-        """
+        """The probability of one token. Raises ValueError: it is not in the vocabulary."""
         return float(self.distribution[self._tokens.index(token)])
 
     @overload
@@ -637,11 +633,8 @@ class Translator:
         return BeamTree(vocab.decode(found.output(found.best)), tuple(branches), found.best)
 
     def probe(self, interventions: Interventions) -> Probe | None:
-        """The probe that makes these changes in a full pass of this model; None if they change only tokens.
-
-        Raises:
-            ValueError: this model has no such layer, sublayer or head.
-        """
+        """The probe that makes these changes in a full pass of this model; None if they change only tokens. Raises
+        ValueError: this model has no such layer, sublayer or head."""
         model = self.checkpoint.model
         interventions.check(model.config)
         return interventions.probe(model.config, model.positions[: self.checkpoint.output_limit])

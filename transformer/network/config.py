@@ -101,11 +101,8 @@ class TransformerConfig:
 
 
 def validate_field_types(config: "DataclassInstance") -> None:
-    """Check every field of a dataclass against its annotation: a configuration may come from an untrusted file.
-
-    Raises:
-        ValueError: a value has another type than its field's annotation, or is not one of its choices.
-    """
+    """Check every field of a dataclass against its annotation: a configuration may come from an untrusted file. Raises
+    ValueError: a value has another type than its field's annotation, or is not one of its choices."""
     for field in fields(config):
         name, kind, value = field.name, field.type, getattr(config, field.name)
         choices = get_args(kind) if get_origin(kind) is Literal else ()

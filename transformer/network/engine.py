@@ -94,19 +94,13 @@ class DecodingEngine:
         return self._addresses is not None and self._addresses == _addresses(model)
 
     def start(self, src: Tensor, max_steps: int, keeps_streams: bool = False) -> "EngineDecoding":
-        """Encode source ids (B, S), and allocate the cache of `max_steps`, whose streams are kept or not.
-
-        Raises:
-            ValueError: the source is longer than max_len.
-        """
+        """Encode source ids (B, S), and allocate the cache of `max_steps`, whose streams are kept or not. Raises
+        ValueError: the source is longer than max_len."""
         return EngineDecoding(self, src, max_steps, keeps_streams)
 
     def embed(self, embedding: nn.Embedding, ids: Tensor, past: int = 0) -> Tensor:
-        """Embedding + position (§3.4, §3.5) of ids (B, T), the first at position `past`: (B * T, D).
-
-        Raises:
-            ValueError: positions run out.
-        """
+        """Embedding + position (§3.4, §3.5) of ids (B, T), the first at position `past`: (B * T, D). Raises ValueError:
+        positions run out."""
         end = past + ids.size(1)
         if end > self.config.max_len:
             raise ValueError(f"a sequence of {end} is longer than max_len ({self.config.max_len})")
@@ -185,11 +179,7 @@ class EngineDecoding:
 
     @torch.no_grad()
     def step(self, tokens: Sequence[int]) -> StepOutput:
-        """Read the newest decoder input of each row.
-
-        Raises:
-            ValueError: positions run out.
-        """
+        """Read the newest decoder input of each row. Raises ValueError: positions run out."""
         engine, config, rows, t = self._engine, self._engine.config, len(tokens), self.inputs.size(1)
         ids = self.inputs.new_tensor(tokens)[:, None]
         x = engine.embed(engine.tgt_embedding, ids, t)  # (rows, D)

@@ -13,11 +13,8 @@ Probe = Callable[[str, Tensor], Tensor]
 
 
 def apply_probe(probe: Probe | None, name: str, value: Tensor) -> Tensor:
-    """The value to continue with: what the probe returns, or `value` itself where there is no probe.
-
-    Raises:
-        TypeError: the probe returned no tensor.
-    """
+    """The value to continue with: what the probe returns, or `value` itself where there is no probe. Raises TypeError:
+    the probe returned no tensor."""
     if probe is None:
         return value
     given = probe(name, value)

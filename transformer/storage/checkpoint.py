@@ -94,11 +94,8 @@ def available_checkpoints() -> list[str]:
 
 
 def save_checkpoint(checkpoint: Checkpoint, folder: str | Path, card: str) -> None:
-    """Write all four files, each of them atomically.
-
-    Raises:
-        ValueError: the weights are int8, or a vocabulary has a tokenizer, which a checkpoint cannot hold.
-    """
+    """Write all four files, each of them atomically. Raises ValueError: the weights are int8, or a vocabulary has a
+    tokenizer, which a checkpoint cannot hold."""
     check_float32(checkpoint.model)
     folder = Path(folder)
     config = {
@@ -185,11 +182,8 @@ def reading(file: Path) -> Iterator[None]:
 
 
 def load_weights(model: Transformer, stored: Any) -> None:
-    """Every parameter from an open safetensors file, which holds nothing else.
-
-    Raises:
-        ValueError: a tensor is missing, superfluous or of another shape.
-    """
+    """Every parameter from an open safetensors file, which holds nothing else. Raises ValueError: a tensor is missing,
+    superfluous or of another shape."""
     parameters, names = dict(model.named_parameters()), set(stored.keys())
     if missing := parameters.keys() - names:
         raise ValueError(f"{min(missing)} is missing")
@@ -209,11 +203,7 @@ def first_line(error: BaseException) -> str:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """A file that holds one JSON object.
-
-    Raises:
-        CheckpointError: it does not exist, or holds something else.
-    """
+    """A file that holds one JSON object. Raises CheckpointError: it does not exist, or holds something else."""
     with reading(file):
         content = json.loads(file.read_bytes())
         if not isinstance(content, dict):

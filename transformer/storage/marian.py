@@ -287,11 +287,8 @@ class _Tensors:
         return name in self.stored_as
 
     def read(self, name: str, *shape: int, copied: Sequence[int] = ()) -> nn.Parameter:
-        """In float32, with these rows once more before all rows: a copy, unless it may be as it is stored.
-
-        Raises:
-            ValueError: as `view`, or it holds a number that is not finite.
-        """
+        """In float32, with these rows once more before all rows: a copy, unless it may be as it is stored. Raises
+        ValueError: as `view`, or it holds a number that is not finite."""
         tensor = stored = self.view(name, *shape)
         if copied or not self.mapped or stored.dtype != torch.float32:
             tensor = torch.empty(len(copied) + shape[0], *shape[1:])
@@ -304,11 +301,7 @@ class _Tensors:
         return nn.Parameter(tensor, requires_grad=False)
 
     def view(self, name: str, *shape: int) -> Tensor:
-        """As it is stored, in the file.
-
-        Raises:
-            ValueError: it is missing, or of another shape or type.
-        """
+        """As it is stored, in the file. Raises ValueError: it is missing, or of another shape or type."""
         if name not in self:
             raise ValueError(f"{name} is missing")
         stored = self.stored_as[name]
@@ -360,11 +353,8 @@ def _model(config: TransformerConfig, tensors: _Tensors, copied: list[int], supp
 def _embeddings(
     config: TransformerConfig, tensors: _Tensors, copied: list[int]
 ) -> tuple[nn.Parameter, nn.Parameter, nn.Parameter]:
-    """The matrices of source, target and output; those that are tied are one. Files may hold copies.
-
-    Raises:
-        ValueError: one is missing, or two that the configuration ties differ.
-    """
+    """The matrices of source, target and output; those that are tied are one. Files may hold copies. Raises ValueError:
+    one is missing, or two that the configuration ties differ."""
     d, added = config.d_model, len(copied)
     source, target = config.src_vocab_size - added, config.tgt_vocab_size - added
     for_source = copied if config.tie_weights else copied[:1] * added  # it never holds S

@@ -95,11 +95,8 @@ class _About(BaseModel):
 
 
 def save_portable(portable: PortableModel, file: Path) -> None:
-    """Write the one file.
-
-    Raises:
-        ValueError: the weights are int8, a vocabulary does not fold, or it has a tokenizer, which the file cannot hold.
-    """
+    """Write the one file. Raises ValueError: the weights are int8, a vocabulary does not fold, or it has a tokenizer,
+    which the file cannot hold."""
     checkpoint = portable.checkpoint
     check_float32(checkpoint.model)
     for vocab in (checkpoint.src_vocab, checkpoint.tgt_vocab):
@@ -120,11 +117,8 @@ def save_portable(portable: PortableModel, file: Path) -> None:
 
 
 def load_portable(file: Path, max_parameters: int = 2**31, device: str | torch.device = "cpu") -> PortableModel:
-    """Read a file that anybody may have made. Allocates memory only for what the file really holds.
-
-    Raises:
-        PortableError: it is not a model file, is incomplete, was changed, or its content contradicts itself.
-    """
+    """Read a file that anybody may have made. Allocates memory only for what the file really holds. Raises
+    PortableError: it is not a model file, is incomplete, was changed, or its content contradicts itself."""
     size = file.stat().st_size
     if size > max_file_bytes(max_parameters):
         raise PortableError("file.too_big", most=max_parameters)

@@ -47,11 +47,8 @@ ALONE = Processes()
 
 
 def device_of_process(name: str | None) -> torch.device:
-    """`pick_device(name)`; with several processes, each takes the accelerator of its own local rank.
-
-    Raises:
-        ValueError: the device is not available, or there are more processes than devices.
-    """
+    """`pick_device(name)`; with several processes, each takes the accelerator of its own local rank. Raises ValueError:
+    the device is not available, or there are more processes than devices."""
     device = pick_device(name)
     if _count() == 1 or device.type == "cpu":
         return device
