@@ -7,13 +7,13 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import torch
 from torch import Tensor
 
 from ..network.config import validate_field_types
-from ..network.engine import DecodingEngine, StepOutput
+from ..network.engine import DecodingEngine, EngineDecoding, StepOutput
 from ..network.model import Transformer
 from ..network.probe import Probe
 
@@ -135,44 +135,8 @@ def _drawer(seed: int) -> Callable[[Tensor], int]:
     return lambda distribution: int(torch.multinomial(distribution, 1, generator=generator))
 
 
-class Decoding(Protocol):
-    """The decoding of some sentences, a step at a time, by the network or by an engine."""
-
-    def step(self, tokens: Sequence[int]) -> StepOutput:
-        """Read the newest decoder input of each row."""
-
-    def select(self, rows: Sequence[int]) -> None:
-        """Continue with these rows of one sentence, in this order. A row may occur twice."""
-
-
-def continued(
-    decoding: Decoding,
-    start_id: int,
-    end_id: int,
-    max_steps: int,
-    forced: Sequence[int | None] = (),
-    choose: Callable[[Tensor], int] = most_likely,
-) -> Iterator[Step]:
-    """Output one token after another; see `decode`."""
-    token = start_id
-    for t in range(max_steps):
-        out = decoding.step([token])
-        distribution = out.logits[0].softmax(dim=-1)
-        given = forced[t] if t < len(forced) else None
-        token = choose(distribution) if given is None else given
-        yield Step(
-            token=token,
-            probability=float(distribution[token]),
-            distribution=distribution,
-            self_attention=out.self_attention[:, 0],
-            cross_attention=out.cross_attention[:, 0],
-        )
-        if token == end_id:
-            return
-
-
 class NetworkDecoding:
-    """A Decoding that a probe can watch and change.
+    """What EngineDecoding is, by the network itself, which a probe can watch and change.
 
     Args:
         src: source ids, (B, S).
@@ -211,6 +175,35 @@ class NetworkDecoding:
         assert self._cache
         self._cache.select(self._inputs.new_tensor(rows))
         self._encoded = replace(self._encoded, memory=self._encoded.memory[:1].expand(len(rows), -1, -1))
+
+
+Decoding = NetworkDecoding | EngineDecoding  # of some sentences, a step at a time
+
+
+def continued(
+    decoding: Decoding,
+    start_id: int,
+    end_id: int,
+    max_steps: int,
+    forced: Sequence[int | None] = (),
+    choose: Callable[[Tensor], int] = most_likely,
+) -> Iterator[Step]:
+    """Output one token after another; see `decode`."""
+    token = start_id
+    for t in range(max_steps):
+        out = decoding.step([token])
+        distribution = out.logits[0].softmax(dim=-1)
+        given = forced[t] if t < len(forced) else None
+        token = choose(distribution) if given is None else given
+        yield Step(
+            token=token,
+            probability=float(distribution[token]),
+            distribution=distribution,
+            self_attention=out.self_attention[:, 0],
+            cross_attention=out.cross_attention[:, 0],
+        )
+        if token == end_id:
+            return
 
 
 def decode(
@@ -438,7 +431,9 @@ def beam_search(
         if value < 1:
             raise ValueError(f"{name} ({value}) is below 1")
     tree, leaves = _Tree(end_id, width, alpha, penalty), penalty == "length"
-    decoding = model.start(src, max_steps) if isinstance(model, DecodingEngine) else NetworkDecoding(model, src)
+    decoding = (
+        EngineDecoding(model, src, max_steps) if isinstance(model, DecodingEngine) else NetworkDecoding(model, src)
+    )
     unread = [start_id]
     for t in range(max_steps):
         rows, unread = tree.grow(decoding.step(unread).logits, refills=leaves and (forces_end or t + 1 < max_steps))

@@ -453,7 +453,7 @@ class Translator:
                 values = _joined(recorder)
                 norms = recorded_norms(checkpoint.model, values) if value_weighted else {}
             else:
-                decoding = engine.start(src, limit, value_weighted)
+                decoding = EngineDecoding(engine, src, limit, value_weighted)
                 steps = [*continued(decoding, start, end, limit, forced_ids, choose)]
                 values = self._values(decoding)
                 norms = engine_norms(engine, checkpoint.model, decoding) if value_weighted else {}
@@ -517,7 +517,7 @@ class Translator:
             batch = by_length[start : start + batch_size]
             src = padded([sources[i] for i in batch]).to(self.device)  # (B, S)
             with torch.inference_mode():
-                decoding = engine.start(src, limit, value_weighted)
+                decoding = EngineDecoding(engine, src, limit, value_weighted)
                 tokens, outputs = zip(*batch_steps(decoding, len(batch), begin, end, limit), strict=True)
                 distributions = torch.stack([out.logits for out in outputs], dim=1).softmax(dim=-1)  # (B, T, V)
                 values = self._values(decoding)
@@ -534,7 +534,7 @@ class Translator:
         own = padding_mask(inputs, model.config.pad_id) & causal_mask(inputs.size(1), device=inputs.device)
         masks = (padding.expand(-1, -1, src.size(1), -1), own, padding.expand(-1, -1, inputs.size(1), -1))
         values: dict[str, Tensor] = {}
-        for kind, maps, mask in zip(KINDS, vars(decoding.attention()).values(), masks, strict=True):
+        for kind, maps, mask in zip(KINDS, decoding.attention(), masks, strict=True):
             values[LOCATIONS[kind].probe_name(0, "mask")] = mask
             values |= {LOCATIONS[kind].probe_name(i, "weights"): weights for i, weights in enumerate(maps)}
         for stack, embedding, ids in (("encoder", model.src_embedding, src), ("decoder", model.tgt_embedding, inputs)):

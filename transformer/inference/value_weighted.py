@@ -95,7 +95,7 @@ def _norms(
 
 def engine_norms(engine: DecodingEngine, model: Transformer, decoding: EngineDecoding) -> Norms:
     """The norms of a run of a model's engine, which was told to keep its streams."""
-    every = zip(_kept_lengths(engine, model).items(), decoding.stacked_attention(), decoding.streams(), strict=True)
+    every = zip(_kept_lengths(engine, model).items(), decoding.attention(), decoding.streams(), strict=True)
     return {kind: _norms(model.config.norm_first, of_kind, w, *streams) for (kind, of_kind), w, streams in every}
 
 

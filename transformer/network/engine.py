@@ -21,7 +21,7 @@ from torch.nn.functional import pad
 from .attention import MultiHeadAttention
 from .layers import ACTIVATIONS, DecoderLayer, EncoderLayer
 from .masks import padding_mask
-from .model import Attention, Decoder, Encoder, Transformer
+from .model import Decoder, Encoder, Transformer
 
 
 class _Product(NamedTuple):
@@ -93,11 +93,6 @@ class DecodingEngine:
         """Whether its matrices are still the model's: no parameter is trained, none was moved or replaced."""
         return self._addresses is not None and self._addresses == _addresses(model)
 
-    def start(self, src: Tensor, max_steps: int, keeps_streams: bool = False) -> "EngineDecoding":
-        """Encode source ids (B, S), and allocate the cache of `max_steps`, whose streams are kept or not. Raises
-        ValueError: the source is longer than max_len."""
-        return EngineDecoding(self, src, max_steps, keeps_streams)
-
     def embed(self, embedding: nn.Embedding, ids: Tensor, past: int = 0) -> Tensor:
         """Embedding + position (§3.4, §3.5) of ids (B, T), the first at position `past`: (B * T, D). Raises ValueError:
         positions run out."""
@@ -143,6 +138,9 @@ class EngineDecoding:
     Attributes:
         src: source ids, (B, S).
         inputs: decoder inputs so far, (B, t).
+
+    Raises:
+        ValueError: the source is longer than max_len.
     """
 
     @torch.no_grad()
@@ -211,12 +209,8 @@ class EngineDecoding:
         self._maps.append(maps)
         return StepOutput(logits, *maps)
 
-    def attention(self) -> Attention:
-        """All maps of the steps so far, if no rows were selected."""
-        return Attention(*(tuple(each) for each in self.stacked_attention()))
-
-    def stacked_attention(self) -> tuple[Tensor, Tensor, Tensor]:
-        """`attention` with all layers of a kind in one: encoder, decoder and cross-attention, (L, B, H, Q, K)."""
+    def attention(self) -> tuple[Tensor, Tensor, Tensor]:
+        """All maps of the steps so far, if no rows were selected: encoder, decoder and cross, (L, B, H, Q, K) each."""
         longest = self.inputs.size(1)
         rows = [(pad(own, (0, longest - own.size(-1))), cross) for own, cross in self._maps]
         own, cross = (torch.stack(each, dim=-2) for each in zip(*rows, strict=True))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
+from itertools import zip_longest
 from typing import Any, Literal, cast
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
@@ -231,14 +232,7 @@ def what_if(sentence: str, changes: list[dict[str, Any]], checkpoint: str = "toy
         "baseline": for_programs(baseline),
         "modified": for_programs(modified),
         "same_text": baseline.text == modified.text,
-        "steps": [
-            {
-                "word": step.baseline and step.baseline.token,
-                "new_probability": step.new_probability,
-                "same_input": step.same_input,
-            }
-            for step in both.steps
-        ],
+        "steps": [{"word": word, **vars(step)} for word, step in zip_longest(baseline.output, both.steps)],
         "difference": both.maps,
     }
 
