@@ -25,20 +25,13 @@ class GoldAlignment:
 
 @dataclass(frozen=True)
 class AlignedPair:
-    """A sentence, its translation, and their word alignment.
+    """A sentence, its translation, and their word alignment."""
 
-    Attributes:
-        source, target: words as a model reads and outputs them, separated by spaces.
-        gold: for each target word, the source words that it translates.
-        spelling: the source as people write it.
-        held_out: the held-out set that it belongs to; "" where training may have seen it.
-    """
-
-    source: str
-    target: str
+    source: str  # words as a model reads them, separated by spaces
+    target: str  # words as a model outputs them
     gold: GoldAlignment
-    spelling: str
-    held_out: str = field(default="", kw_only=True)
+    spelling: str  # the source as people write it
+    held_out: str = field(default="", kw_only=True)  # the set that it belongs to; "" where training may have seen it
 
 
 @dataclass(frozen=True)

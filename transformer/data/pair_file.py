@@ -26,22 +26,15 @@ class PairFileError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class PairFile:
-    """A file of sentence pairs, and what one pass over it found.
-
-    Attributes:
-        size: number of pairs.
-        src_vocab, tgt_vocab: every word of both sides, in the order of first appearance.
-        source_length, target_length: words in the longest source, tokens in the longest target with its E.
-        digest: of the whole file.
-    """
+    """A file of sentence pairs, and what one pass over it found."""
 
     path: Path
-    size: int
-    src_vocab: Vocabulary
+    size: int  # number of pairs
+    src_vocab: Vocabulary  # every word, in the order of first appearance
     tgt_vocab: Vocabulary
-    source_length: int
-    target_length: int
-    digest: str
+    source_length: int  # words in the longest source
+    target_length: int  # tokens in the longest target with its E
+    digest: str  # of the whole file
 
     @classmethod
     def scan(cls, path: Path) -> "PairFile":

@@ -18,21 +18,15 @@ class PieceVocabulary(Vocabulary):
     """P, S, and then a model's own pieces in the order of its ids; the one that ends a sentence is called E.
 
     P pads batches, and S stands for the decoder's first input, which in Marian usually is its `<pad>`. Neither is ever
-    output. A piece that is called P, S or E stands in quotes.
-
-    Args:
-        tokens: as `of_model` names them.
-        tokenizer: a sentencepiece processor.
-        pieces: the model's own names of all tokens after P and S.
-        specials: its names of the end, of unknown pieces and of padding, which sentences may contain as they are.
-        joiner: the sentencepiece processor that joins pieces.
-        ends: whether `encode` adds E, as it does for a source.
+    output. A piece that is called P, S or E stands in quotes. `of_model` names the tokens, and the tokenizer is a
+    sentencepiece processor.
     """
 
-    pieces: tuple[str, ...] = ()
+    pieces: tuple[str, ...] = ()  # the model's own names of all tokens after P and S
+    # Its names of the end, of unknown pieces and of padding, which sentences may contain as they are.
     specials: tuple[str, str, str] = ("</s>", "<unk>", "<pad>")
-    joiner: Any = None
-    ends: bool = False
+    joiner: Any = None  # the sentencepiece processor that joins pieces
+    ends: bool = False  # whether `encode` adds E, as it does for a source
 
     @classmethod
     def of_model(

@@ -101,21 +101,13 @@ class Tokenizer(Protocol):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The tokens of one side in the order of their ids; padding is id 0.
+    """The tokens of one side in the order of their ids; padding is id 0. Raises ValueError: `P` is not first, or a
+    token is repeated or not a word."""
 
-    Args:
-        tokens: every word once, after `P`; a target vocabulary also has `S` and `E`.
-        folds: whether a typed word may differ from its token in case and umlauts, and in the punctuation at its edges
-            (see `read`).
-        tokenizer: cuts a sentence into words; its id i is the i-th of `words`. Without one spaces separate words.
-
-    Raises:
-        ValueError: `P` is not first, or a token is repeated or not a word.
-    """
-
-    tokens: tuple[str, ...]
+    tokens: tuple[str, ...]  # every word once, after `P`; a target vocabulary also has `S` and `E`
+    # Whether a typed word may differ from its token in case and umlauts, and in the punctuation at its edges.
     folds: bool = False
-    tokenizer: Tokenizer | None = None
+    tokenizer: Tokenizer | None = None  # its id i is the i-th of `words`; without one spaces separate words
 
     def __post_init__(self) -> None:
         if not isinstance(self.folds, bool):

@@ -68,22 +68,16 @@ def ranked(distribution: Tensor, most: int) -> tuple[Tensor, Tensor]:
 class Sampling:
     """Draw each token from the model's distribution instead of taking the most likely one.
 
-    Temperature, top-k and top-p apply in this order; the distribution is renormalised after each.
-
-    Args:
-        temperature: probabilities are raised to the power 1 / temperature; above 1 flattens them, 0 is greedy.
-        top_k: only this many most likely tokens; 0 keeps all.
-        top_p: only the most likely tokens that together reach this probability (Holtzman et al. 2020); 1 keeps all.
-        seed: the same seed draws the same tokens.
-
-    Raises:
-        ValueError: a value is out of range; the message names it.
+    Temperature, top-k and top-p apply in this order; the distribution is renormalised after each. Raises ValueError: a
+    value is out of range; the message names it.
     """
 
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 0
+    temperature: float = (
+        1.0  # probabilities are raised to the power 1 / temperature; above 1 flattens them, 0 is greedy
+    )
+    top_k: int = 0  # only this many most likely tokens; 0 keeps all
+    top_p: float = 1.0  # only the likeliest tokens that together reach this (Holtzman et al. 2020); 1 keeps all
+    seed: int = 0  # the same seed draws the same tokens
 
     def __post_init__(self) -> None:
         validate_field_types(self)

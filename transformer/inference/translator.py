@@ -154,45 +154,26 @@ class InputSum:
 
 @dataclass(frozen=True, eq=False)
 class Translation:
-    """One run: its tokens, its decoding steps and every attention map.
+    """One run: its tokens, its decoding steps and every attention map."""
 
-    Attributes:
-        sentence: as it was typed.
-        text: the translation.
-        source: the encoder's input tokens, padding included.
-        typed: the same as they were typed: "Möchte" where the token is "mochte".
-        decoder_input: the decoder's input tokens, S first: the rows of decoder and cross-attention maps.
-        output: the output tokens; output t was predicted from input t. Ends on E unless decoding hit its limit.
-        steps: one per output token.
-        attention: every map, from the decoding that made the text; under interventions, from its last pass.
-        source_input, target_input: embedding + position = input of both stacks.
-        checkpoint, device: the model's name and the device it ran on.
-        interventions: the changes made to this run.
-        in_pieces: whether the tokens are pieces of words.
-        drawn: the steps whose tokens were drawn, neither the model's choice nor forced.
-        probed: whether it was made with a caller's probe, without which no other pass has the same numbers.
-        value_weighted: what each key adds to each query, where `Translator.translate` was asked for it.
-        translator: that made it.
-    """
-
-    sentence: str
-    text: str
-    source: tuple[str, ...]
-    decoder_input: tuple[str, ...]
-    output: tuple[str, ...]
-    steps: tuple[TranslationStep, ...]
-    attention: AttentionMaps
-    source_input: InputSum
+    sentence: str  # as it was typed
+    text: str  # the translation
+    source: tuple[str, ...]  # the encoder's input tokens, padding included
+    decoder_input: tuple[str, ...]  # S first: the rows of decoder and cross-attention maps
+    output: tuple[str, ...]  # output t was predicted from input t; it ends on E unless decoding hit its limit
+    steps: tuple[TranslationStep, ...]  # one per output token
+    attention: AttentionMaps  # from the decoding that made the text; under interventions, from its last pass
+    source_input: InputSum  # embedding + position = input
     target_input: InputSum
-    checkpoint: str
-    device: str
-    interventions: Interventions = NOTHING
-    typed: tuple[str, ...] = ()
-    in_pieces: bool = False
-    drawn: tuple[int, ...] = ()
-    probed: bool = False
-    value_weighted: ValueWeighted | None = None
-    translator: "Translator | None" = None
+    checkpoint: str  # the model's name
+    device: str  # that it ran on
+    interventions: Interventions = NOTHING  # the changes made to this run
+    typed: tuple[str, ...] = ()  # the source as it was typed: "Möchte" where the token is "mochte"
+    in_pieces: bool = False  # whether the tokens are pieces of words
+    drawn: tuple[int, ...] = ()  # the steps whose tokens were drawn, neither the model's choice nor forced
+    probed: bool = False  # made with a caller's probe, without which no other pass has the same numbers
+    value_weighted: ValueWeighted | None = None  # what each key adds to each query, where `translate` was asked for it
+    translator: "Translator | None" = None  # that made it
 
     def __repr__(self) -> str:
         return f"Translation({self.sentence!r} -> {self.text!r}, {len(self.steps)} steps, {self.checkpoint})"

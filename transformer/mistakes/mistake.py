@@ -75,20 +75,13 @@ Learning = Generator[Learned, None, Symptom]
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake that circulates in tutorials.
+    """A mistake that circulates in tutorials."""
 
-    Attributes:
-        name: stable, for links and catalogues.
-        right, wrong: the lines of code that differ, in PyTorch as a tutorial has them.
-        distractors: names of three mistakes whose causes are offered beside its own; none shows the same symptom.
-        run: shows it.
-    """
-
-    name: str
-    right: str
+    name: str  # stable, for links and catalogues
+    right: str  # the lines of code that differ, in PyTorch as a tutorial has them
     wrong: str
-    distractors: tuple[str, str, str]
-    run: Callable[..., Any]
+    distractors: tuple[str, str, str]  # mistakes whose causes are offered beside its own; none shows the same symptom
+    run: Callable[..., Any]  # shows it
 
     @classmethod
     def shown_by(cls, **fields: Any) -> Callable[[Callable[..., Any]], Self]:

@@ -41,27 +41,16 @@ class CheckpointError(ValueError):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model with its vocabularies and sentence lengths.
-
-    Args:
-        model: the network.
-        src_vocab, tgt_vocab: the words of both sides.
-        source_length: words in the longest source that it takes.
-        output_limit: the most tokens that decoding generates, the end token included.
-        pad_source: whether every source is padded to source_length, so that attention maps show padding.
-        forces_end: whether beam search as `transformers` does it ends on E after output_limit tokens.
-
-    Raises:
-        ValueError: the vocabularies do not fit the model, or it has no positions for such a length.
-    """
+    """A model with its vocabularies and sentence lengths. Raises ValueError: the vocabularies do not fit the model, or
+    it has no positions for such a length."""
 
     model: Transformer
     src_vocab: Vocabulary
     tgt_vocab: Vocabulary
-    source_length: int
-    output_limit: int
-    pad_source: bool = True
-    forces_end: bool = False
+    source_length: int  # words in the longest source that it takes
+    output_limit: int  # the most tokens that decoding generates, the end token included
+    pad_source: bool = True  # whether every source is padded to source_length, so that attention maps show padding
+    forces_end: bool = False  # whether beam search as `transformers` does it ends on E after output_limit tokens
 
     def __post_init__(self) -> None:
         check_vocabularies(self.model.config, self.src_vocab, self.tgt_vocab)
