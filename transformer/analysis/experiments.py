@@ -172,7 +172,7 @@ def _beam(translator: Translator, run: Translation) -> Found:
 
 
 def _sampling(translator: Translator, run: Translation) -> Found:
-    seed = translator.first_other_seed(run, Sampling())
+    seed = Sampling().first_other_seed([step.candidates.distribution for step in run.steps])
     yield 0 if seed is None else 1 + seed, Experiment(run.sentence, (), {"seed": seed})
 
 

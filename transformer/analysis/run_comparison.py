@@ -21,13 +21,10 @@ class ComparedStep:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The differences between two runs.
-
-    Attributes:
-        maps: of each layer the modified run's map minus the baseline's, (H, Q, K), where both have rows and columns.
-    """
+    """The differences between two runs."""
 
     steps: tuple[ComparedStep, ...]
+    # Of each layer the modified run's map minus the baseline's, (H, Q, K), where both have rows and columns.
     maps: dict[Kind, list[np.ndarray]]
 
 

@@ -29,39 +29,27 @@ class SublayerValues:
     Post-norm (§3.1): residual = x, sum = norm_input = residual + output, norm = LayerNorm(norm_input). Pre-norm:
     residual = norm_input, x = norm = LayerNorm(norm_input), sum = residual + output. If an intervention dropped the
     residual connection, only `residual` is 0. The feed-forward's `ff_` arrays relate in the same way.
-
-    Attributes:
-        queries, keys: the tokens of the rows and the columns.
-        x, memory: inputs of the query projection, and of the key and value projections.
-        q, k, v: projected and split into heads (§3.2.2).
-        scores: q kᵀ / sqrt(d) of every cell, masked ones included.
-        allowed: bool, True = may attend.
-        weights, head_output: softmax over the allowed scores, and the values weighted by it.
-        value_norm: ‖v W_O‖, the length of what a value adds to the model's width at a weight of 1.
-        output: the concatenated heads after W_O.
-        ff_hidden: after the activation (§3.3).
-        layer_output: the input of the next layer, or of what follows the stack.
     """
 
     kind: Kind
     layer: int
-    queries: tuple[str, ...]
-    keys: tuple[str, ...]
+    queries: tuple[str, ...]  # the tokens of the rows
+    keys: tuple[str, ...]  # the tokens of the columns
     norm_first: bool
     head_dim: int
     norm_eps: float
 
-    x: np.ndarray  # (Q, D)
-    memory: np.ndarray  # (K, D)
-    q: np.ndarray  # (H, Q, d)
+    x: np.ndarray  # (Q, D), the input of the query projection
+    memory: np.ndarray  # (K, D), the input of the key and value projections
+    q: np.ndarray  # (H, Q, d), projected and split into heads (§3.2.2)
     k: np.ndarray  # (H, K, d)
     v: np.ndarray  # (H, K, d)
-    scores: np.ndarray  # (H, Q, K)
-    allowed: np.ndarray  # (Q, K)
-    weights: np.ndarray  # (H, Q, K)
-    head_output: np.ndarray  # (H, Q, d)
-    value_norm: np.ndarray  # (H, K)
-    output: np.ndarray  # (Q, D)
+    scores: np.ndarray  # (H, Q, K), q kᵀ / sqrt(d) of every cell, masked ones included
+    allowed: np.ndarray  # (Q, K), bool, True = may attend
+    weights: np.ndarray  # (H, Q, K), softmax over the allowed scores
+    head_output: np.ndarray  # (H, Q, d), the values weighted by it
+    value_norm: np.ndarray  # (H, K), ‖v W_O‖, the length of what a value adds to the model's width at a weight of 1
+    output: np.ndarray  # (Q, D), the concatenated heads after W_O
     residual: np.ndarray  # (Q, D)
     sum: np.ndarray  # (Q, D)
     norm_input: np.ndarray  # (Q, D)
@@ -70,7 +58,7 @@ class SublayerValues:
     norm_bias: np.ndarray  # (D,)
 
     ff_input: np.ndarray  # (Q, D)
-    ff_hidden: np.ndarray  # (Q, F)
+    ff_hidden: np.ndarray  # (Q, F), after the activation (§3.3)
     ff_output: np.ndarray  # (Q, D)
     ff_residual: np.ndarray  # (Q, D)
     ff_sum: np.ndarray  # (Q, D)
@@ -79,7 +67,7 @@ class SublayerValues:
     ff_norm_weight: np.ndarray  # (D,)
     ff_norm_bias: np.ndarray  # (D,)
 
-    layer_output: np.ndarray  # (Q, D)
+    layer_output: np.ndarray  # (Q, D), the input of the next layer, or of what follows the stack
 
 
 def ids(translator: Translator, run: Translation) -> tuple[Tensor, Tensor]:

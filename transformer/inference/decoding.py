@@ -17,6 +17,8 @@ from ..network.engine import DecodingEngine, EngineDecoding, StepOutput
 from ..network.model import Transformer
 from ..network.probe import Probe
 
+MAX_FIRST_SEED = 1_000  # the last seed tried for a sample that differs from greedy decoding
+
 
 @dataclass(frozen=True, eq=False)
 class Step:
@@ -108,13 +110,13 @@ class Sampling:
         draw = _drawer(self.seed)
         return lambda distribution: draw(self.distribution(distribution))
 
-    def first_other_seed(self, distributions: Tensor, most: int) -> int | None:
+    def first_other_seed(self, distributions: Sequence[Tensor], most: int = MAX_FIRST_SEED) -> int | None:
         """The first seed that draws another token than greedy decoding outputs; None if none up to `most` does.
 
         Args:
-            distributions: of a greedy run, (T, V): up to the first other token a sample reads what greedy reads.
+            distributions: of a greedy run, each (V,): up to the first other token a sample reads what greedy reads.
         """
-        drawn_from, greedy = [self.distribution(each) for each in distributions], distributions.argmax(dim=-1).tolist()
+        drawn_from, greedy = [self.distribution(each) for each in distributions], [*map(most_likely, distributions)]
 
         def follows(seed: int) -> bool:
             draw = _drawer(seed)
@@ -309,18 +311,13 @@ def length_penalty(length: int, alpha: float, penalty: Penalty = "paper") -> flo
 
 
 class _Tree:
-    """The state of a search so far.
-
-    Attributes:
-        live: indices of the prefixes that go on, the most likely first; None is the empty one.
-        finished: indices of hypotheses that have ended.
-    """
+    """The state of a search so far."""
 
     def __init__(self, end_id: int, width: int, alpha: float, penalty: Penalty) -> None:
         self._end_id, self._width, self._alpha, self._penalty = end_id, width, alpha, penalty
         self.hypotheses: list[Hypothesis[int]] = []
-        self.live: list[int | None] = [None]
-        self.finished: list[int] = []
+        self.live: list[int | None] = [None]  # the prefixes that go on, the most likely first; None is the empty one
+        self.finished: list[int] = []  # the hypotheses that have ended
 
     def grow(self, logits: Tensor, refills: bool) -> tuple[list[int], list[int]]:
         """Extend all live prefixes by a step, given their logits, (prefixes, V).

@@ -32,19 +32,13 @@ NOT_COUNTED = {"counted": False}
 class Change:
     """One change. All positions count from 0.
 
-    The page reads off the fields, in their order, how a link writes a change.
-
-    Attributes:
-        do: what the change is called in JSON and in links.
-        of_sentence: whether it means nothing for another sentence.
-        at: the fields of the place that it changes, all where none are named: two changes of one place contradict.
-
-    Raises:
-        ValueError: a value that means nothing in any network; the message names it.
+    The page reads off the fields, in their order, how a link writes a change. Raises ValueError: a value that means
+    nothing in any network; the message names it.
     """
 
-    do: str = field(kw_only=True, repr=False)
-    of_sentence: ClassVar[bool] = False
+    do: str = field(kw_only=True, repr=False)  # what the change is called in JSON and in links
+    of_sentence: ClassVar[bool] = False  # whether it means nothing for another sentence
+    # The fields of the place that it changes, all where none are named: two changes of one place contradict.
     at: ClassVar[tuple[str, ...]] = ()
 
     @property

@@ -23,10 +23,8 @@ from ..data.corpus import padded
 from ..data.pieces import PieceVocabulary
 from ..data.vocabulary import END, PAD, START, SentenceError
 from ..messages import Message
-from ..network.config import Sinusoid
 from ..network.engine import DecodingEngine, EngineDecoding
 from ..network.int8 import Precision, pick_precision, to_int8
-from ..network.layers import sinusoidal_positions
 from ..network.masks import causal_mask, padding_mask
 from ..network.probe import Probe, Recorder, chain
 from ..storage.checkpoint import FOLDER, Checkpoint, CheckpointError, available_checkpoints, load_checkpoint
@@ -60,7 +58,6 @@ MAX_CHARACTERS = 1000  # of a sentence: 128 tokens and more
 MAX_CHARACTERS_IN_PIECES = 4_000  # of a sentence in pieces, of which Marian models read up to 512
 MAX_BEAM_WIDTH = 5
 FEW_CANDIDATES = 32  # are ranked without all others
-MAX_FIRST_SEED = 1_000  # the last seed tried for a sample that differs from greedy decoding
 Tokens = tuple[str, ...]
 INPUT_PARTS = ("embedding", "positions", "input")
 RECORDED = {f"{stack}.{part}" for stack in ("encoder", "decoder") for part in INPUT_PARTS}
@@ -580,10 +577,6 @@ class Translator:
             return False
         return True
 
-    def first_other_seed(self, run: Translation, sampling: Sampling, most: int = MAX_FIRST_SEED) -> int | None:
-        """The first seed up to `most` that samples something else than a greedy run outputs; None if none does."""
-        return sampling.first_other_seed(torch.stack([step.candidates.distribution for step in run.steps]), most)
-
     def beam(self, sentence: str, width: int = 4, alpha: float = 0.6, penalty: Penalty = "paper") -> BeamTree:
         """Translate by beam search; the defaults are the paper's (§6.1).
 
@@ -672,11 +665,6 @@ class Translator:
             if word not in ids or word in (PAD, START) or (bias is not None and bias[ids[word]] == -math.inf):
                 raise ValueError(f"{word[:40]!r} is not a word that this model can output.")
         return [None if word is None else ids[word] for word in words]
-
-
-def positional_encoding(length: int, d_model: int, order: Sinusoid = "interleaved") -> np.ndarray:
-    """The sinusoidal positional encoding (§3.5), (length, d_model), read-only; its `order` as in TransformerConfig."""
-    return read_only(sinusoidal_positions(length, d_model, order))
 
 
 def in_notebook() -> bool:

@@ -133,22 +133,15 @@ class StepOutput(NamedTuple):
 
 
 class EngineDecoding:
-    """The decoding of some sentences: their source is encoded, and keys and values of what was read are kept.
-
-    Attributes:
-        src: source ids, (B, S).
-        inputs: decoder inputs so far, (B, t).
-
-    Raises:
-        ValueError: the source is longer than max_len.
-    """
+    """The decoding of some sentences: their source is encoded, and keys and values of what was read are kept. Raises
+    ValueError: the source is longer than max_len."""
 
     @torch.no_grad()
     def __init__(self, engine: DecodingEngine, src: Tensor, max_steps: int, keeps_streams: bool = False) -> None:
         config = engine.config
-        self.src = src
+        self.src = src  # source ids, (B, S)
         self._engine, self._sources = engine, len(src)
-        self.inputs = src[:, :0]
+        self.inputs = src[:, :0]  # decoder inputs so far, (B, t)
         self._maps: list[tuple[Tensor, Tensor]] = []  # of every step
         self._keeps_streams, self._values = keeps_streams, list[Tensor]()  # of every encoder layer
         self._streams: list[tuple[Tensor, Tensor]] = []  # of every attention sublayer in turn: x, and what it adds

@@ -34,27 +34,21 @@ class KnownPair(TypedDict):
 
 
 class EngineData(TypedDict):
-    """What is known of a checkpoint before it runs; see `Corpus` and `Checkpoint`.
-
-    Attributes:
-        vocabularies: which fold what is typed.
-        unseen: the held-out set that training saw nothing of, of which there are `held_out_scores`; "" for none.
-        answers: which the engine cannot compute.
-    """
+    """What is known of a checkpoint before it runs; see `Corpus` and `Checkpoint`."""
 
     checkpoint: str
     source_length: int
     output_limit: int
     pad_source: bool
-    vocabularies: dict[Side, tuple[str, ...]]
+    vocabularies: dict[Side, tuple[str, ...]]  # which fold what is typed
     max_characters: int
     facts: payload.NetworkFacts
     changes: dict[str, ChangeForm]
     examples: list[str]
     pairs: list[KnownPair]
-    unseen: str
+    unseen: str  # the held-out set that training saw nothing of, of which there are `held_out_scores`; "" for none
     held_out_scores: what_if.HeldOutScores | None
-    answers: list[Answer]
+    answers: list[Answer]  # which the engine cannot compute
 
 
 def engine_data(checkpoint: str) -> EngineData:

@@ -176,8 +176,8 @@ def sampled(request: SampleRequest) -> Sample:
     """A translation whose words are drawn, with what they were drawn from."""
     model, settings = translator(request.checkpoint), request.model_dump(exclude=set(RunRequest.model_fields))
     if request.seed is None:
-        greedy, sampling = run(request.checkpoint, request.sentence), Sampling(**settings | {"seed": 0})
-        settings["seed"] = model.first_other_seed(greedy, sampling) or 0
+        greedy = [step.candidates.distribution for step in run(request.checkpoint, request.sentence).steps]
+        settings["seed"] = Sampling(**settings | {"seed": 0}).first_other_seed(greedy) or 0
     sampling = Sampling(**settings)
     drawn = model.translate(request.sentence, sampling=sampling)
     ids = model.checkpoint.tgt_vocab.ids

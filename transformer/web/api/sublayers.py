@@ -11,8 +11,8 @@ from ...analysis.self_checks import Check, check
 from ...analysis.sublayer import inspect_sublayer, parameter_row, residual_stream
 from ...inference.attention_maps import KINDS, Kind
 from ...inference.interventions import Stack
-from ...inference.translator import positional_encoding
 from ...network.config import TransformerConfig
+from ...network.layers import sinusoidal_positions
 from ...network.shapes import shapes as shapes_of
 from ..schema import (
     MAX_VALUES,
@@ -167,5 +167,5 @@ def positions(length: int = 10, d_model: int = 64) -> dict[str, Any]:
     request = ValuesRequest(length=length, d_model=d_model)
     if request.length * request.d_model > MAX_VALUES:
         raise ValueError(f"length × d_model is at most {MAX_VALUES}.")
-    values = [[round(float(value), 4) for value in row] for row in positional_encoding(request.length, request.d_model)]
-    return {"length": length, "d_model": d_model, "values": values}
+    encoding = sinusoidal_positions(request.length, request.d_model).tolist()
+    return {"length": length, "d_model": d_model, "values": [[round(value, 4) for value in row] for row in encoding]}
