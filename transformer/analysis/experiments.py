@@ -34,7 +34,7 @@ from ..inference.interventions import (
 from ..inference.translator import Translation, Translator
 from ..network.config import TransformerConfig
 from ..storage.checkpoint import FOLDER
-from .word_removal import scores_without
+from .head_ablation import scores_without
 
 FILE = "experiments.json"
 SEARCHED, UNUSUAL = 150, 1000  # held-out sentences, and those of which a word is replaced

@@ -24,8 +24,7 @@ from .contribution import (
     logit_lenses,
     value_weighted,
 )
-from .head_ablation import Head, log_probabilities_without, run_as_data
-from .word_removal import scores_without
+from .head_ablation import Head, log_probabilities_without, run_as_data, scores_without
 
 Measures = dict[str, np.ndarray]
 GRADIENTS = {"gradient × input": gradient_times_input, "integrated gradients": integrated_gradients}

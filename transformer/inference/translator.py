@@ -76,11 +76,7 @@ class Candidates(Sequence[Candidate]):
     """Every token of a vocabulary, most likely first; of equally likely ones the lower id first.
 
     They are ranked and made on access: a run has millions, of which a page shows ten at each step. What needs the
-    probabilities of all takes the distribution.
-
-    Args:
-        tokens: of the vocabulary, by id.
-        distribution: (V,), by id.
+    probabilities of all takes the distribution, (V,), by id.
     """
 
     def __init__(self, tokens: Tokens, distribution: Tensor) -> None:

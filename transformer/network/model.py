@@ -128,9 +128,6 @@ class Transformer(nn.Module):
 
     A probe sees every intermediate by name, such as `encoder.0.self_attention.weights`; all names are in
     transformer/README.md.
-
-    Args:
-        config: the architecture.
     """
 
     def __init__(self, config: TransformerConfig) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...analysis.contribution import integrated_gradients, logit_lens
-from ...analysis.word_removal import scores_without
+from ...analysis.head_ablation import scores_without
 from ...data.vocabulary import PAD
 from ...training.evaluation import MEASURED
 from ..schema import ChangedRunRequest, CheckpointRequest, WhyRequest

@@ -177,11 +177,12 @@ def title(checkpoint: str) -> str:
     return model.name if model else checkpoint
 
 
-def logged_name(checkpoint: object) -> str | None:
-    """What the log may say of a checkpoint: the name of a shipped or a real one, "own", or nothing."""
-    if isinstance(checkpoint, str) and checkpoint in (*available_checkpoints(), *real_models()):
-        return checkpoint
-    return "own" if is_own_model(checkpoint) else None
+def log_action(name: str, started: float, outcome: str, checkpoint: object, sentence: object) -> None:
+    """Log what may be said of an action: the name of a shipped or a real checkpoint, "own", or nothing."""
+    is_public = isinstance(checkpoint, str) and checkpoint in (*available_checkpoints(), *real_models())
+    shown = checkpoint if is_public else "own" if is_own_model(checkpoint) else None
+    characters = len(sentence) if isinstance(sentence, str) else None
+    log.action(name, started, outcome, checkpoint=shown, characters=characters)
 
 
 class RealModel(TypedDict):
