@@ -37,10 +37,7 @@ def _maps(translator: Translator, run: Translation) -> dict[str, AttentionMaps]:
 
 def word_measures(translator: Translator, run: Translation, gradients: Sequence[str] = tuple(GRADIENTS)) -> Measures:
     """Every source word's measures at every step, (T, S); those of maps are means of all cross-attention heads.
-
-    Args:
-        gradients: integrated gradients take 50 passes a step, which is long for a large model.
-    """
+    Integrated `gradients` take 50 passes a step, which is long for a large model."""
     maps = _maps(translator, run).items()
     found = {name: np.mean([m.weights.mean(axis=0) for m in each.cross], axis=0) for name, each in maps}
     found["attention rollout"] = attention_rollout(run).source

@@ -44,12 +44,9 @@ def ablate_cross_attention(translator: Translator, run: Translation) -> list[Hea
 def cross_attention_ablations(
     translator: Translator, run: Translation, most: int | None = None
 ) -> Iterator[list[HeadAblation]]:
-    """What `ablate_cross_attention` returns, in parts as they are computed.
+    """What `ablate_cross_attention` returns, in parts of `most` heads at most, as they are computed.
 
     Row i of a batch is the same sentence without head i. A batch holds as many heads as `rows_at_once` allows.
-
-    Args:
-        most: heads of a part, at most.
     """
     model, tgt_vocab = translator.checkpoint.model, translator.checkpoint.tgt_vocab
     start, end = tgt_vocab.ids[START], tgt_vocab.ids[END]
@@ -220,13 +217,9 @@ def scores_without(
     other: str | None = None,
 ) -> np.ndarray:
     """The log-probability of each output token, or how far its logit is above another token's: of the run itself, then
-    without each word, (1 + words, T), or (1 + words, 1) of one step: a word is masked from cross-attention, in every
-    layer. The encoder still mixes it into the others, so this is what is read of it at its own place. Interventions of
-    the run are applied.
-
-    Args:
-        words: the source positions of each, from 0.
-    """
+    without each word, (1 + words, T), or (1 + words, 1) of one step: a word, its source positions from 0, is masked
+    from cross-attention in every layer. The encoder still mixes it into the others, so this is what is read of it at
+    its own place. Interventions of the run are applied."""
     model, vocab = translator.checkpoint.model, translator.checkpoint.tgt_vocab
     (src, tgt), changed = ids(translator, run), translator.probe(run.interventions)
     steps = slice(None) if step is None else slice(step, step + 1)

@@ -172,12 +172,10 @@ def value_norms(translator: Translator, run: Translation) -> dict[Kind, np.ndarr
     seen = record(translator, run, lambda name: name.endswith((".v", ".head_output")))
     found: dict[Kind, np.ndarray] = {}
     for kind, place in LOCATIONS.items():
-        norms = []
-        for i in range(model.config.layers(place.stack)):
-            v, head_output = (seen[place.probe_name(i, part)][0] for part in ("v", "head_output"))
-            is_on = head_output.flatten(1).any(dim=1, keepdim=True)  # (H, 1)
-            norms.append(_value_lengths(_layer(model, kind, i), kind, v) * is_on)
-        found[kind] = read_only(torch.stack(norms))
+        layers = range(model.config.layers(place.stack))
+        norms = [_value_lengths(_layer(model, kind, i), kind, seen[place.probe_name(i, "v")][0]) for i in layers]
+        outputs = torch.stack([seen[place.probe_name(i, "head_output")][0] for i in layers])  # (L, H, Q, d)
+        found[kind] = read_only(torch.stack(norms) * outputs.flatten(2).any(dim=2, keepdim=True))
     return found
 
 

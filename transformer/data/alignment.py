@@ -55,11 +55,7 @@ class AlignmentCounts:
 
 def count_links(weights: np.ndarray, gold: GoldAlignment) -> AlignmentCounts:
     """Each aligned target word predicts one link, to the source word with its highest attention weight; a fully
-    masked row predicts none.
-
-    Args:
-        weights: (T or more, S or more), one map; row t attends while target word t is predicted.
-    """
+    masked row predicts none. Row t of one map, (T or more, S or more), attends while target word t is predicted."""
     highest = weights.argmax(axis=-1).tolist()
     predicted = sure = predicted_sure = predicted_possible = 0
     for t in gold.aligned_words():

@@ -33,11 +33,8 @@ class Step:
 
 @contextmanager
 def evaluating(model: torch.nn.Module | Sequence[torch.nn.Module]) -> Iterator[None]:
-    """Evaluation mode without gradients inside the block; afterwards every module is back in its mode.
-
-    Args:
-        model: or all its modules: listing them at every step costs more than the switch.
-    """
+    """Evaluation mode without gradients inside the block; afterwards every module is back in its mode. Takes all
+    modules of a model too: listing them at every step costs more than the switch."""
     modules = model.modules() if isinstance(model, torch.nn.Module) else model
     training = [part for part in modules if part.training]
     for part in training:
@@ -111,11 +108,8 @@ class Sampling:
         return lambda distribution: draw(self.distribution(distribution))
 
     def first_other_seed(self, distributions: Sequence[Tensor], most: int = MAX_FIRST_SEED) -> int | None:
-        """The first seed that draws another token than greedy decoding outputs; None if none up to `most` does.
-
-        Args:
-            distributions: of a greedy run, each (V,): up to the first other token a sample reads what greedy reads.
-        """
+        """The first seed that draws another token than greedy decoding outputs; None if none up to `most` does. It
+        takes the distributions (V,) of a greedy run: up to the first other token a sample reads what greedy reads."""
         drawn_from, greedy = [self.distribution(each) for each in distributions], [*map(most_likely, distributions)]
 
         def follows(seed: int) -> bool:

@@ -279,10 +279,7 @@ class Interventions:
     def probe(self, config: TransformerConfig, positions: Tensor) -> Probe | None:
         """The probe that makes the changes in a network of this shape; None if they change only source and output.
 
-        It needs full passes: the decoder reads all positions at once.
-
-        Args:
-            positions: the encodings of all positions that the decoder can reach, (N, D).
+        It needs full passes: the decoder reads all positions at once. `positions` (N, D) are all that it can reach.
         """
         table: dict[str, list[Callable[[Tensor, Tensor], Tensor]]] = {}
         for change in self.changes:

@@ -59,12 +59,8 @@ PARTS = {
 
 
 class DecodingEngine:
-    """A model in evaluation mode.
-
-    Args:
-        model: linear layers without gradients become views of the engine's matrices, with the values that they have.
-            Others are copied, because PyTorch's fused Adam is wrong for weights that are views.
-    """
+    """A model in evaluation mode. Its linear layers without gradients become views of the engine's matrices, with the
+    values that they have. Others are copied, because PyTorch's fused Adam is wrong for weights that are views."""
 
     @torch.inference_mode(False)  # or else a model would get weights that cannot be trained any more
     @torch.no_grad()

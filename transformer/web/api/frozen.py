@@ -261,16 +261,12 @@ def _answer(bundle: _Bundle, run: Translation, shown: Any, place: Mapping[str, s
         add(what_if.heads, sentence=run.sentence)
     layers = {kind: shown["attention"][kind]["layers"] for kind in KINDS}
     every = [(kind, layer) for kind in ("cross", "decoder", "encoder") for layer in reversed(range(layers[kind]))]
-    layer = _number(place, "layer") if "layer" in place else _sharpest(run)
+    sharpest = max(range(len(run.attention.cross)), key=lambda layer: run.attention.cross[layer].weights.max())
+    layer = _number(place, "layer") if "layer" in place else sharpest  # as `openingPlace` of state.ts
     opened, full = (place.get("kind", "cross"), layer), set()
     for kind, layer in sorted(every, key=lambda each: each != opened):
         if kind not in full and not add(sublayers.inside, **asked, kind=kind, layer=layer):
             full.add(kind)
-
-
-def _sharpest(run: Translation) -> int:
-    """The layer of cross-attention that a page opens on: see `openingPlace` of state.ts."""
-    return max(range(len(run.attention.cross)), key=lambda layer: run.attention.cross[layer].weights.max())
 
 
 def _explained(
