@@ -279,17 +279,18 @@ class Hypothesis(Generic[Token]):
     fate: Fate  # kept in the beam, finished on E, or dropped (pruned) because better ones filled the beam
 
 
+def output_of(index: int, tree: Sequence[Hypothesis[Token]]) -> list[Token]:
+    """The tokens of a hypothesis, from its first one on."""
+    here: Hypothesis[Token] = tree[index]
+    return [*(() if here.parent is None else output_of(here.parent, tree)), here.token]
+
+
 @dataclass(frozen=True)
 class BeamSearch:
     """The whole tree of one search, parents before children, and the index of the chosen hypothesis."""
 
     hypotheses: tuple[Hypothesis[int], ...]
     best: int
-
-    def output(self, index: int) -> list[int]:
-        """The ids of a hypothesis, from its first token on."""
-        here = self.hypotheses[index]
-        return [*(() if here.parent is None else self.output(here.parent)), here.token]
 
 
 Penalty = Literal["paper", "length"]

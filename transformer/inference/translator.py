@@ -41,6 +41,7 @@ from .decoding import (
     continued,
     decode,
     most_likely,
+    output_of,
     ranked,
     until_end,
 )
@@ -600,7 +601,7 @@ class Translator:
             self._engine or checkpoint.model, src, start, end, limit, width, alpha, penalty, checkpoint.forces_end
         )
         branches = (Hypothesis(**vars(one) | {"token": vocab.tokens[one.token]}) for one in found.hypotheses)
-        return BeamTree(vocab.decode(found.output(found.best)), tuple(branches), found.best)
+        return BeamTree(vocab.decode(output_of(found.best, found.hypotheses)), tuple(branches), found.best)
 
     def probe(self, interventions: Interventions) -> Probe | None:
         """The probe that makes these changes in a full pass of this model; None if they change only tokens. Raises

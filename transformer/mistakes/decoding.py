@@ -5,7 +5,6 @@ B batch, S source, T target, H heads, Q queries, K keys, D model width, V target
 
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -16,26 +15,18 @@ from torch import Tensor
 from ..analysis.sublayer import ids
 from ..data.vocabulary import END, PAD, START
 from ..inference.attention_maps import KINDS, AttentionMap
-from ..inference.decoding import decode, evaluating
+from ..inference.decoding import decode, evaluating, until_end
 from ..inference.interventions import Interventions, RemoveMask, Temperature
 from ..inference.translator import Translation, Translator
 from ..network.model import Transformer
 from ..network.probe import Probe, Recorder
-from ..network.rng import rng_lock
+from ..network.rng import untouched_rng
 from .mistake import DecodingMistake, Symptom, SymptomSide, compared, measured
 
 MAX_PADDING = 11  # positions that a batch of similar lengths fills up
 MAX_MORE = 20  # tokens than without the mistake
 MAX_RUNS = 30  # of a sentence, until one has other words
 RUNS_AT_ONCE = 10  # rows of a batch, each of which draws its own dropout
-
-
-@contextmanager
-def _chance() -> Iterator[None]:
-    """PyTorch draws dropout from one generator for all threads: hold the lock while drawing, and restore the
-    generator's state afterwards."""
-    with rng_lock, torch.random.fork_rng(devices=[]):
-        yield
 
 
 def _most(score: np.ndarray) -> tuple[int, int]:
@@ -238,7 +229,7 @@ def no_eval(translator: Translator, sentence: str) -> Symptom:
         difference = float((first[:common] - last[:common]).abs().max())
         return measured({"difference": difference, "runs": len(texts)}, f"{texts[0]} | {texts[-1]}")
 
-    with _chance(), torch.no_grad():
+    with untouched_rng(), torch.no_grad():
         model = Transformer(replace(checkpoint.model.config, dropout=0.1)).to(translator.device)
         model.load_state_dict(checkpoint.model.state_dict())
         wrong = runs(model.train(), MAX_RUNS)
@@ -253,9 +244,9 @@ def _tutorial_loop(model: Transformer, translator: Translator, src: Tensor) -> I
     while read.size(1) <= translator.checkpoint.output_limit and not (read[:, 1:] == end).any(dim=1).all():
         rows.append(model(src, read, need_weights=False).logits[:, -1].softmax(dim=-1))
         read = torch.cat([read, rows[-1].argmax(dim=-1, keepdim=True)], dim=1)
-    for output_ids, distributions in zip(read[:, 1:].tolist(), torch.stack(rows, dim=1), strict=True):
-        length = output_ids.index(end) + 1 if end in output_ids else len(output_ids)
-        yield output_ids[:length], distributions[:length]
+    for row, distributions in zip(read[:, 1:].tolist(), torch.stack(rows, dim=1), strict=True):
+        output_ids = until_end(row, end)
+        yield output_ids, distributions[: len(output_ids)]
 
 
 @DecodingMistake.shown_by(
@@ -363,7 +354,7 @@ def after_dropout(translator: Translator, sentence: str) -> Symptom:
     """Weights kept where dropout has been over them: some are 0, the others too large by 1 / 0.9."""
     run = translator.translate(sentence)
     right = [m for kind in KINDS for m in run.attention.of(kind)]
-    with _chance():
+    with untouched_rng():
         torch.manual_seed(0)
         wrong = [replace(m, weights=F.dropout(torch.tensor(np.array(m.weights)), 0.1).numpy()) for m in right]
     layers = len(run.attention.cross)

@@ -26,7 +26,7 @@ from ..files import shipped
 from ..network.config import TransformerConfig
 from ..network.int8 import check_float32
 from ..network.model import Transformer
-from ..network.rng import rng_lock
+from ..network.rng import untouched_rng
 
 FOLDER = shipped("checkpoints")
 WEIGHTS, CONFIG, VOCABULARIES, CARD = "model.safetensors", "config.json", "vocabularies.json", "card.md"
@@ -143,7 +143,7 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
         for name, content in ((CONFIG, _canonical(config)), (VOCABULARIES, _canonical(vocabularies)), (CARD, card)):
             if digests.get(name) != _digest(content):
                 raise CheckpointError(f"{folder / name}: not what {WEIGHTS} was saved with")
-        with reading(folder / CONFIG), rng_lock, torch.random.fork_rng(devices=[]):
+        with reading(folder / CONFIG), untouched_rng():
             model = Transformer(shape)
         load_weights(model, stored)
         if digests.get(WEIGHTS) != _digest(*map(_bytes, model.parameters())):

@@ -25,7 +25,7 @@ from ..network.config import TransformerConfig
 from ..network.cost import count_heads, count_parameters, count_run_values
 from ..network.int8 import check_float32
 from ..network.model import Transformer
-from ..network.rng import rng_lock
+from ..network.rng import untouched_rng
 from .checkpoint import INVALID_CONTENT, Checkpoint, check_vocabularies, first_line, load_weights
 
 METADATA_KEY = "attention-bitte"  # in the header
@@ -170,7 +170,7 @@ def _read(
             raise ValueError(f"{weight_name} is {dtype}, not F32")
     src_vocab, tgt_vocab = (Vocabulary(words, folds=True) for words in (about.source_words, about.target_words))
     check_vocabularies(config, src_vocab, tgt_vocab)
-    with rng_lock, torch.random.fork_rng(devices=[]):
+    with untouched_rng():
         model = Transformer(config)
     load_weights(model, stored)
     for weight_name, weight in model.named_parameters():

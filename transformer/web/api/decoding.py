@@ -114,14 +114,10 @@ def _hypotheses(tree: BeamTree, vocab: Vocabulary) -> list[RankedText]:
     found: list[RankedText] = []
     for n in sorted(finished or unfinished, key=lambda n: (-tree.branches[n].score, n != tree.best)):
         branch = tree.branches[n]
-        ids, here = [vocab.ids[branch.token]], branch
-        while here.parent is not None:
-            here = tree.branches[here.parent]
-            ids.append(vocab.ids[here.token])
         found.append(
             {
                 "branch": n,
-                "text": vocab.decode(reversed(ids)),
+                "text": vocab.decode(vocab.ids[token] for token in decoding.output_of(n, tree.branches)),
                 "log_probability": branch.log_probability,
                 "probability": math.exp(branch.log_probability),
                 "score": branch.score,

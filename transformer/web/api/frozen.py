@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlencode
 
 import numpy as np
@@ -35,12 +35,8 @@ from .opening import page_schema
 from .payload import byte_planes
 from .question import Question
 
-TABS = ("overview", "translate", "attention", "positions", "inside")
-# Of an address: what is left of it says where one is in this run.
-PARAMETERS = (
-    *("tab", "kind", "drawing", "measure", "layer", "head", "query", "step", "mean", "gold", "words", "why"),
-    *("language", "present"),
-)
+TABS = get_args(schema.NotebookPlace.__annotations__["tab"])
+PARAMETERS = (*schema.NotebookPlace.__annotations__, "language", "present")  # of an address: where one is in this run
 SMALL = 10_000_000  # parameters: up to this, every step is explained
 MAX_ARRAYS = 2_030_000  # bytes, compressed: the file then has 3 MB at most
 ARRAYS = {"data", "weights", "embedding", "positions", "input"}  # fields with base64
