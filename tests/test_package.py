@@ -31,7 +31,7 @@ for each in ("gradio", "plotly", "starlette", "fastapi", "segno"):
     del sys.modules[each]
 import attention_bitte
 from transformer.web import page
-page.build(), page.head()
+page.build()
 """
 
 

@@ -65,15 +65,10 @@ class MessageJSON(TypedDict):
 
 @dataclass(frozen=True)
 class Message:
-    """One sentence that the page can show in any language.
+    """One sentence that the page can show in any language."""
 
-    Attributes:
-        key: the sentence's key in assets/locales.
-        values: placeholder -> a text, a number or Listed.
-    """
-
-    key: str
-    values: dict[str, Any] = field(default_factory=dict)
+    key: str  # the sentence's key in assets/locales
+    values: dict[str, Any] = field(default_factory=dict)  # placeholder -> a text, a number or Listed
 
     def __str__(self) -> str:
         return formatted(english()[self.key], self.values)

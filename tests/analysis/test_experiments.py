@@ -53,7 +53,7 @@ def test_the_classroom_has_one_of_every_kind() -> None:
 @pytest.mark.parametrize("temperature", [0.0, 1.0, 2.0])
 def test_the_first_seed_that_differs_is_found_without_decoding(toy: Translator, temperature: float) -> None:
     run = toy.translate("Ich möchte ein Bier")
-    seed = toy.first_other_seed(run, Sampling(temperature=temperature), 40)
+    seed = Sampling(temperature=temperature).first_other_seed([step.candidates.distribution for step in run.steps], 40)
 
     def follows(seed: int) -> bool:
         return toy.translate(run.sentence, sampling=Sampling(temperature=temperature, seed=seed)).output == run.output

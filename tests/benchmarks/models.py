@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from transformer import Transformer, TransformerConfig, Translator
 from transformer.data import CORPORA, Batch
 from transformer.inference.decoding import continued
-from transformer.network.engine import DecodingEngine
+from transformer.network.engine import DecodingEngine, EngineDecoding
 from transformer.training import TrainingConfig, seeded_model, train
 
 from .ratio import Ratio, in_turn, ratio
@@ -149,9 +149,9 @@ def greedy_with_maps(name: str, config: TransformerConfig, source: int, said: in
 def decoded(engine: DecodingEngine, src: Tensor, said: int) -> None:
     """As `Translator` does, maps included."""
     with torch.inference_mode():
-        decoding = engine.start(src, said)
+        decoding = EngineDecoding(engine, src, said)
         assert len([*continued(decoding, 1, NEVER, said)]) == said
-        assert decoding.attention().cross[0].size(-2) == said
+        assert decoding.attention()[2].size(-2) == said
 
 
 def new_sentences() -> Ratio:

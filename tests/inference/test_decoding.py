@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from transformer import Transformer, greedy_batch, greedy_decode
-from transformer.inference.decoding import Sampling, beam_search, decode, length_penalty
+from transformer.inference.decoding import Sampling, beam_search, decode, length_penalty, output_of
 
 from ..networks import SIZES, agree, is_clear, network, padded, sentence_pairs
 
@@ -120,8 +120,8 @@ def test_a_narrow_beam_equals_a_textbook_implementation() -> None:
     outputs = set()
     for seed, width, alpha in itertools.product(range(3), (1, 2, 5), (0.0, 0.6, 2.0)):
         search = beam_search(sharp(seed), TOY_SRC, 6, 7, 5, width, alpha)
-        assert search.output(search.best) == textbook_beam(sharp(seed), 5, width, alpha)
-        outputs.add((seed, *search.output(search.best)))
+        assert output_of(search.best, search.hypotheses) == textbook_beam(sharp(seed), 5, width, alpha)
+        outputs.add((seed, *output_of(search.best, search.hypotheses)))
     assert len(outputs) > 3  # the width matters, or greedy decoding would be compared with itself
 
 

@@ -14,9 +14,10 @@ from transformer.data.vocabulary import SentenceError
 from transformer.inference.translator import MAX_CHARACTERS
 from transformer.live.form import DEFAULTS, PAPER, LearningForm, NetworkForm, TrainingForm
 from transformer.live.job import Job
-from transformer.live.limits import Limits, variable
+from transformer.live.limits import Limits
 from transformer.live.plan import Plan, Problem, plan
 from transformer.network.config import validate_field_types
+from transformer.settings import variables
 from transformer.storage.portable import CORPUS_NAMES
 from transformer.training import TrainingConfig
 
@@ -219,8 +220,9 @@ def test_a_request_above_a_limit_is_refused_with_the_variable_that_raises_it(lim
     assert job(asked, replace(LIMITS, **{limit: value}))
     refused = problem(asked, replace(LIMITS, **{limit: value - 1}))
     assert refused.field == field
-    assert refused.message.values == {"value": value, "most": value - 1, "variable": variable(limit)}
-    assert variable(limit) in str(refused.message)
+    variable = variables(Limits)[limit].name
+    assert refused.message.values == {"value": value, "most": value - 1, "variable": variable}
+    assert variable in str(refused.message)
 
 
 def test_pairs_of_too_many_words_are_refused() -> None:

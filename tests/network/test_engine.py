@@ -10,7 +10,7 @@ from torch import nn
 
 from transformer import Transformer
 from transformer.inference.decoding import NetworkDecoding, beam_search, continued
-from transformer.network.engine import DecodingEngine
+from transformer.network.engine import DecodingEngine, EngineDecoding
 from transformer.training.loop import adam
 
 from ..networks import agree, network, padded
@@ -33,12 +33,12 @@ def test_a_batch_agrees_step_by_step_with_all_maps(fields: dict[str, Any]) -> No
     model = network(2, **fields)
     still, src = copy.deepcopy(model), padded(SOURCES)
     inputs = torch.tensor([[START] * 4, [5, PAD, 3, 1], [PAD, 4, 8, 1], [1, 2, 3, PAD]])  # padding that was output, too
-    ours, theirs = DecodingEngine(model).start(src, len(inputs)), NetworkDecoding(still, src)
+    ours, theirs = EngineDecoding(DecodingEngine(model), src, len(inputs)), NetworkDecoding(still, src)
     for row in inputs.tolist():
         for value, expected in zip(ours.step(row), theirs.step(row), strict=True):
             agree(value, expected)
     whole = still(src, inputs.t())
-    for maps, expected in zip(vars(ours.attention()).values(), vars(whole.attention).values(), strict=True):
+    for maps, expected in zip(ours.attention(), vars(whole.attention).values(), strict=True):
         for each, other in zip(maps, expected, strict=True):
             agree(each, other)
     agree(model(src, inputs.t()).logits, whole.logits)  # the network computes on with the engine's matrices
@@ -82,7 +82,10 @@ def test_a_model_that_had_an_engine_is_trained_as_without_one() -> None:
     for weight, expected in zip(model.parameters(), still.parameters(), strict=True):
         agree(weight, expected)
     assert not engine.is_of(model)
-    agree(DecodingEngine(model).start(src, 1).step([START]).logits, NetworkDecoding(still, src).step([START]).logits)
+    agree(
+        EngineDecoding(DecodingEngine(model), src, 1).step([START]).logits,
+        NetworkDecoding(still, src).step([START]).logits,
+    )
 
 
 def freeze(model: Transformer) -> None:
@@ -121,16 +124,16 @@ def test_large_matrices_are_cut_into_a_block_for_each_thread(monkeypatch: pytest
     model, src = network(d_model=128, d_ff=1031, tgt_vocab_size=1031, n_heads=2), torch.tensor([[3, 4]])
     expected = NetworkDecoding(copy.deepcopy(model), src).step([START]).logits
     monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
-    agree(DecodingEngine(model).start(src, 1).step([START]).logits, expected)
+    agree(EngineDecoding(DecodingEngine(model), src, 1).step([START]).logits, expected)
     monkeypatch.setattr(torch, "get_num_threads", lambda: 4)
     engine = DecodingEngine(model)
     assert engine.output.blocks
-    agree(engine.start(src, 1).step([START]).logits, expected)
+    agree(EngineDecoding(engine, src, 1).step([START]).logits, expected)
 
 
 def test_an_engine_is_always_in_evaluation_mode() -> None:
     model, still = network(dropout=0.5).train(), network(dropout=0.5)
-    steps = list(continued(DecodingEngine(model).start(padded(SOURCES[:1]), 3), START, NEVER, 3))
+    steps = list(continued(EngineDecoding(DecodingEngine(model), padded(SOURCES[:1]), 3), START, NEVER, 3))
     expected = list(continued(NetworkDecoding(still, padded(SOURCES[:1])), START, NEVER, 3))
     for step, other in zip(steps, expected, strict=True):
         agree(step.distribution, other.distribution)
@@ -141,8 +144,8 @@ def test_an_engine_is_always_in_evaluation_mode() -> None:
 def test_positions_run_out() -> None:
     model = network(max_len=3)
     with pytest.raises(ValueError, match="a sequence of 4 is longer than max_len"):
-        DecodingEngine(model).start(torch.ones(1, 4, dtype=torch.long), 1)
-    decoding = DecodingEngine(model).start(torch.ones(1, 3, dtype=torch.long), 4)
+        EngineDecoding(DecodingEngine(model), torch.ones(1, 4, dtype=torch.long), 1)
+    decoding = EngineDecoding(DecodingEngine(model), torch.ones(1, 3, dtype=torch.long), 4)
     for _ in range(3):
         decoding.step([START])
     with pytest.raises(ValueError, match="a sequence of 4 is longer than max_len"):

@@ -34,7 +34,7 @@ from ..inference.interventions import (
 from ..inference.translator import Translation, Translator
 from ..network.config import TransformerConfig
 from ..storage.checkpoint import FOLDER
-from .word_removal import scores_without
+from .head_ablation import scores_without
 
 FILE = "experiments.json"
 SEARCHED, UNUSUAL = 150, 1000  # held-out sentences, and those of which a word is replaced
@@ -172,7 +172,7 @@ def _beam(translator: Translator, run: Translation) -> Found:
 
 
 def _sampling(translator: Translator, run: Translation) -> Found:
-    seed = translator.first_other_seed(run, Sampling())
+    seed = Sampling().first_other_seed([step.candidates.distribution for step in run.steps])
     yield 0 if seed is None else 1 + seed, Experiment(run.sentence, (), {"seed": seed})
 
 

@@ -24,8 +24,7 @@ from .contribution import (
     logit_lenses,
     value_weighted,
 )
-from .head_ablation import Head, log_probabilities_without, run_as_data
-from .word_removal import scores_without
+from .head_ablation import Head, log_probabilities_without, run_as_data, scores_without
 
 Measures = dict[str, np.ndarray]
 GRADIENTS = {"gradient × input": gradient_times_input, "integrated gradients": integrated_gradients}
@@ -38,10 +37,7 @@ def _maps(translator: Translator, run: Translation) -> dict[str, AttentionMaps]:
 
 def word_measures(translator: Translator, run: Translation, gradients: Sequence[str] = tuple(GRADIENTS)) -> Measures:
     """Every source word's measures at every step, (T, S); those of maps are means of all cross-attention heads.
-
-    Args:
-        gradients: integrated gradients take 50 passes a step, which is long for a large model.
-    """
+    Integrated `gradients` take 50 passes a step, which is long for a large model."""
     maps = _maps(translator, run).items()
     found = {name: np.mean([m.weights.mean(axis=0) for m in each.cross], axis=0) for name, each in maps}
     found["attention rollout"] = attention_rollout(run).source
@@ -107,10 +103,7 @@ def rank_correlations(
 
 def score_measures(translator: Translator, pairs: Sequence[AlignedPair]) -> dict[str, float]:
     """Alignment error rates, rank correlations, and how often the logit lens finds the output, under teacher forcing.
-
-    Raises:
-        SentenceError: a sentence has an unknown word.
-    """
+    Raises SentenceError: a sentence has an unknown word."""
     runs = translator.translate_many([pair.source for pair in pairs], value_weighted=True)
     for i, (run, pair) in enumerate(zip(runs, pairs, strict=True)):
         if run.text != pair.target:

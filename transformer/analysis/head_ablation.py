@@ -1,10 +1,10 @@
-"""Which heads matter: ablate each one alone, as many as fit in one batch, and measure the loss.
+"""Which heads and source words matter: remove each one alone, as many as fit in one batch, and measure the loss.
 
 N sentence pairs, L layers, H heads, T target words, S source words, d one head's width, V target vocabulary.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from ..inference.decoding import evaluating, greedy_batch
 from ..inference.translator import Translation, Translator, read_only
 from ..network.config import TransformerConfig
 from ..network.model import Transformer
-from ..network.probe import Probe
+from ..network.probe import Probe, chain
 from ..storage.checkpoint import Checkpoint
 from .sublayer import ids
 
@@ -44,12 +44,9 @@ def ablate_cross_attention(translator: Translator, run: Translation) -> list[Hea
 def cross_attention_ablations(
     translator: Translator, run: Translation, most: int | None = None
 ) -> Iterator[list[HeadAblation]]:
-    """What `ablate_cross_attention` returns, in parts as they are computed.
+    """What `ablate_cross_attention` returns, in parts of `most` heads at most, as they are computed.
 
     Row i of a batch is the same sentence without head i. A batch holds as many heads as `rows_at_once` allows.
-
-    Args:
-        most: heads of a part, at most.
     """
     model, tgt_vocab = translator.checkpoint.model, translator.checkpoint.tgt_vocab
     start, end = tgt_vocab.ids[START], tgt_vocab.ids[END]
@@ -210,3 +207,41 @@ def ablations(checkpoint: Checkpoint, data: Batch, most: int | None = None) -> I
             logs = _log_probabilities(model, batch, part).masked_fill(batch.tgt_out == config.pad_id, 0)
             total += logs.double().sum(dim=2).exp().sum(dim=1).cpu()
         yield dict(zip(part, (total / len(data)).tolist(), strict=True))
+
+
+def scores_without(
+    translator: Translator,
+    run: Translation,
+    words: Sequence[Sequence[int]],
+    step: int | None = None,
+    other: str | None = None,
+) -> np.ndarray:
+    """The log-probability of each output token, or how far its logit is above another token's: of the run itself, then
+    without each word, (1 + words, T), or (1 + words, 1) of one step: a word, its source positions from 0, is masked
+    from cross-attention in every layer. The encoder still mixes it into the others, so this is what is read of it at
+    its own place. Interventions of the run are applied."""
+    model, vocab = translator.checkpoint.model, translator.checkpoint.tgt_vocab
+    (src, tgt), changed = ids(translator, run), translator.probe(run.interventions)
+    steps = slice(None) if step is None else slice(step, step + 1)
+    tgt = tgt[:, : steps.stop]
+    output = torch.tensor([vocab.ids[token] for token in run.output[steps]], device=src.device)
+    hidden = torch.zeros(1 + len(words), src.size(1), dtype=torch.bool, device=src.device)
+    for row, positions in enumerate(words, 1):
+        hidden[row, list(positions)] = True
+    found = []
+    with evaluating(model):
+        encoded = model.encode(src, need_weights=False, probe=changed)
+        for part in hidden.split(rows_at_once(model.config, max(src.size(1), tgt.size(1)))):
+
+            def hide(name: str, value: Tensor, part: Tensor = part) -> Tensor:
+                if name == "decoder.output":
+                    return value[:, steps]
+                return value & ~part[:, None, None] if name.endswith("cross_attention.mask") else value
+
+            memory = replace(encoded, memory=encoded.memory.expand(len(part), -1, -1))
+            probe = chain(changed, hide) if changed else hide
+            logits = model.decode_step(tgt.expand(len(part), -1), memory, need_weights=False, probe=probe).logits
+            scores = logits.log_softmax(dim=-1) if other is None else logits - logits[..., vocab.ids[other], None]
+            found.append(scores[:, range(len(output)), output])
+    scores_of_all: np.ndarray = torch.cat(found).double().numpy(force=True)
+    return scores_of_all

@@ -7,8 +7,10 @@ untrusted: in code it is one Python literal, in Markdown it is inside a code spa
 import base64
 import io
 import json
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from string import Template
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
@@ -29,13 +31,6 @@ _BESIDE = " Put the model's folder beside this notebook."
 _FETCHED = " The model is fetched from the Hugging Face Hub."
 
 
-@cache
-def _sources() -> dict[str, str]:
-    """The source of every cell by its name, with places for values."""
-    text = Path(__file__).with_name("notebook_cells.txt").read_text("utf-8")
-    return {name: source.strip() for name, _, source in (part.partition("\n") for part in text.split("%% ")[1:])}
-
-
 def notebook(run: Translation, checkpoint: str, file: Path | None = None, words: bool = False, step: int = 0) -> str:
     """The notebook as JSON text, for a run without a probe and without forced words; it repeats its interventions.
 
@@ -47,63 +42,52 @@ def notebook(run: Translation, checkpoint: str, file: Path | None = None, words:
     """
     words = words and run.in_pieces
     is_shipped = file is None and checkpoint in available_checkpoints()
-    carries_model = is_shipped or (file is not None and file.stat().st_size <= MAX_CARRIED)
-    model = f"folder / {checkpoint!r}" if file and carries_model else repr(checkpoint)
-    exact = {"sentence": run.sentence, "checkpoint": checkpoint, "text": run.text}
-    shown = {name: _span(text) for name, text in exact.items()}
-    carried_model = " and the model are" if carries_model else " is"
-    beside = "" if carries_model else _BESIDE_OWN if file else _FETCHED if is_on_hub(checkpoint) else _BESIDE
+    carried_file = {checkpoint: file} if file and file.stat().st_size <= MAX_CARRIED else {}
+    carries_model = is_shipped or bool(carried_file)
     changes = run.interventions.to_json()
-    carried = (
-        _packed_with_shipped(checkpoint)
-        if is_shipped
-        else _packed({checkpoint: file} if file and carries_model else {})
-    )
-    how = ", interventions=Interventions.parse(CHANGES)" if changes else ""
-    importing = "from transformer.inference.interventions import Interventions\n" if changes else ""
-    sources = _sources()
-    table_text = [sources["table-text"], *([sources["table-text of words"]] if words else [])]
-    under = " under interventions" if changes else ""
-    inside = [*([sources["inside of pieces"]] if words else []), sources[f"inside{under}"]]
-    cells = [
-        _markdown(
-            "title", sources["title"].format(**shown, packages=PACKAGES, carried_model=carried_model, beside=beside)
-        ),
-        _code("carried", sources["carried"].format(carried=carried))
-        | {"metadata": {"jupyter": {"source_hidden": True}}},
-        _code("load", sources["load"].format(**exact, model=model, changed=how, importing=importing)),
-        _markdown("table-text", "\n\n".join(table_text)),
-        _code("table", sources["table"].format(words="words=True" if words else "")),
-        _code("head", sources["head"].format(maps="attention_of_words()" if words else "attention")),
-        _markdown("page-text", sources["page-text"]),
-        _code("page", sources[f"page{under}"]),
-        _markdown("draw-text", sources["draw-text"]),
-        _code("draw", sources["draw"]),
-        _markdown("contributions-text", sources["contributions-text"]),
-        _code("contributions", sources["contributions"].format(words=", words=True" if words else "")),
-        _markdown("lens-text", sources["lens-text"]),
-        _code("lens", sources["lens"]),
-        _markdown("attribution-text", sources["attribution-text"]),
-        _code("attribution", sources["attribution"].format(step=min(step, len(run.output) - 1))),
-        _markdown("inside-text", sources[f"inside-text{under}"]),
-        _code("inside", "\n\n".join(inside)),
-        _markdown("check-text", sources[f"check-text{under}"]),
-        _code("check", sources["check"]),
-    ]
-    if changes:
-        changed = _code("changed", sources["changed"].format(changes=changes))
-        cells[2:2] = [_markdown("changed-text", sources["changed-text"]), changed]
+    values = {
+        "shown_sentence": _span(run.sentence),
+        "shown_checkpoint": _span(checkpoint),
+        "shown_text": _span(run.text),
+        "packages": PACKAGES,
+        "carried_model": " and the model are" if carries_model else " is",
+        "beside": "" if carries_model else _BESIDE_OWN if file else _FETCHED if is_on_hub(checkpoint) else _BESIDE,
+        "carried": _packed_with_shipped(checkpoint) if is_shipped else _packed(carried_file),
+        "changes": changes,
+        "changed": ", interventions=Interventions.parse(CHANGES)" if changes else "",
+        "importing": "from transformer.inference.interventions import Interventions\n" if changes else "",
+        "sentence": repr(run.sentence),
+        "text": repr(run.text),
+        "model": f"folder / {checkpoint!r}" if carried_file else repr(checkpoint),
+        "words": "words=True" if words else "",
+        "also_words": ", words=True" if words else "",
+        "maps": "attention_of_words()" if words else "attention",
+        "step": min(step, len(run.output) - 1),
+    }
+    cells = [_cell(name, Template(source).substitute(values)) for name, source in _sources(bool(changes), words)]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     return json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=1)
 
 
-def _markdown(name: str, source: str) -> dict[str, Any]:
-    return {"cell_type": "markdown", "id": name, "metadata": {}, "source": source}
+def _sources(changed: bool, words: bool) -> Iterator[tuple[str, str]]:
+    """The name of every cell and its source, with places for values: of a run under interventions where the cell has a
+    variant for that, and with what it adds where tables are of words."""
+    text = Path(__file__).with_name("notebook_cells.txt").read_text("utf-8")
+    sources = {name: source.strip() for name, _, source in (part.partition("\n") for part in text.split("%% ")[1:])}
+    for name in dict.fromkeys(each.split()[0] for each in sources):
+        under = f"{name} under interventions"
+        wanted = [under if changed and under in sources else name, *([f"{name} of words"] if words else [])]
+        if parts := [source for each, source in sources.items() if each in wanted]:
+            yield name, "\n\n".join(parts)
 
 
-def _code(name: str, source: str) -> dict[str, Any]:
-    return _markdown(name, source) | {"cell_type": "code", "execution_count": None, "outputs": []}
+def _cell(name: str, source: str) -> dict[str, Any]:
+    cell = {"cell_type": "markdown", "id": name, "metadata": {}, "source": source}
+    if name == "title" or name.endswith("-text"):
+        return cell
+    hidden = {"jupyter": {"source_hidden": True}} if name == "carried" else {}
+    return cell | {"cell_type": "code", "metadata": hidden, "execution_count": None, "outputs": []}
 
 
 def _span(text: str) -> str:

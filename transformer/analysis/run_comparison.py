@@ -8,57 +8,43 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..inference.attention_maps import KINDS, AttentionMap, Kind
-from ..inference.translator import Translation, TranslationStep
+from ..inference.translator import Translation
 
 
 @dataclass(frozen=True)
-class StepPair:
-    """One decoding step of both runs; a side is None if that run had already ended.
+class ComparedStep:
+    """One decoding step of both runs, as long as either goes on."""
 
-    Attributes:
-        same_input: whether both runs had output the same prefix, so that their probabilities compare.
-        new_probability: the probability of the baseline's token in the modified run; None if either side is None.
-    """
-
-    baseline: TranslationStep | None
-    modified: TranslationStep | None
-    same_input: bool
-    new_probability: float | None
+    new_probability: float | None  # of the baseline's token in the modified run; None if a run had already ended
+    same_input: bool  # whether both runs had output the same prefix, so that their probabilities compare
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The differences between two runs.
+    """The differences between two runs."""
 
-    Attributes:
-        maps: of each layer the modified run's map minus the baseline's, (H, Q, K), where both have rows and columns.
-    """
-
-    steps: tuple[StepPair, ...]
+    steps: tuple[ComparedStep, ...]
+    # Of each layer the modified run's map minus the baseline's, (H, Q, K), where both have rows and columns.
     maps: dict[Kind, list[np.ndarray]]
 
 
 def compare(baseline: Translation, modified: Translation) -> Comparison:
-    """Compare two runs of one network; rows and columns are matched by position.
-
-    Raises:
-        ValueError: the networks have different shapes.
-    """
-    count = max(len(baseline.steps), len(modified.steps))
+    """Compare two runs of one network; rows and columns are matched by position. Raises ValueError: the networks have
+    different shapes."""
     maps: dict[Kind, list[np.ndarray]] = {}
     for kind in KINDS:
         ours, theirs = baseline.attention.of(kind), modified.attention.of(kind)
         if len(ours) != len(theirs):
             raise ValueError(f"{len(ours)} and {len(theirs)} layers of {kind} attention cannot be compared")
         maps[kind] = [_difference(one, two) for one, two in zip(ours, theirs, strict=True)]
+    count = max(len(baseline.steps), len(modified.steps))
     return Comparison(tuple(_step(baseline, modified, t) for t in range(count)), maps)
 
 
-def _step(baseline: Translation, modified: Translation, t: int) -> StepPair:
-    one = baseline.steps[t] if t < len(baseline.steps) else None
-    two = modified.steps[t] if t < len(modified.steps) else None
-    new_probability = two.candidates.probability_of(one.token) if one and two else None
-    return StepPair(one, two, baseline.output[:t] == modified.output[:t], new_probability)
+def _step(baseline: Translation, modified: Translation, t: int) -> ComparedStep:
+    both = t < min(len(baseline.steps), len(modified.steps))
+    new_probability = modified.steps[t].candidates.probability_of(baseline.output[t]) if both else None
+    return ComparedStep(new_probability, baseline.output[:t] == modified.output[:t])
 
 
 def _difference(one: AttentionMap, two: AttentionMap) -> np.ndarray:

@@ -29,39 +29,27 @@ class SublayerValues:
     Post-norm (§3.1): residual = x, sum = norm_input = residual + output, norm = LayerNorm(norm_input). Pre-norm:
     residual = norm_input, x = norm = LayerNorm(norm_input), sum = residual + output. If an intervention dropped the
     residual connection, only `residual` is 0. The feed-forward's `ff_` arrays relate in the same way.
-
-    Attributes:
-        queries, keys: the tokens of the rows and the columns.
-        x, memory: inputs of the query projection, and of the key and value projections.
-        q, k, v: projected and split into heads (§3.2.2).
-        scores: q kᵀ / sqrt(d) of every cell, masked ones included.
-        allowed: bool, True = may attend.
-        weights, head_output: softmax over the allowed scores, and the values weighted by it.
-        value_norm: ‖v W_O‖, the length of what a value adds to the model's width at a weight of 1.
-        output: the concatenated heads after W_O.
-        ff_hidden: after the activation (§3.3).
-        layer_output: the input of the next layer, or of what follows the stack.
     """
 
     kind: Kind
     layer: int
-    queries: tuple[str, ...]
-    keys: tuple[str, ...]
+    queries: tuple[str, ...]  # the tokens of the rows
+    keys: tuple[str, ...]  # the tokens of the columns
     norm_first: bool
     head_dim: int
     norm_eps: float
 
-    x: np.ndarray  # (Q, D)
-    memory: np.ndarray  # (K, D)
-    q: np.ndarray  # (H, Q, d)
+    x: np.ndarray  # (Q, D), the input of the query projection
+    memory: np.ndarray  # (K, D), the input of the key and value projections
+    q: np.ndarray  # (H, Q, d), projected and split into heads (§3.2.2)
     k: np.ndarray  # (H, K, d)
     v: np.ndarray  # (H, K, d)
-    scores: np.ndarray  # (H, Q, K)
-    allowed: np.ndarray  # (Q, K)
-    weights: np.ndarray  # (H, Q, K)
-    head_output: np.ndarray  # (H, Q, d)
-    value_norm: np.ndarray  # (H, K)
-    output: np.ndarray  # (Q, D)
+    scores: np.ndarray  # (H, Q, K), q kᵀ / sqrt(d) of every cell, masked ones included
+    allowed: np.ndarray  # (Q, K), bool, True = may attend
+    weights: np.ndarray  # (H, Q, K), softmax over the allowed scores
+    head_output: np.ndarray  # (H, Q, d), the values weighted by it
+    value_norm: np.ndarray  # (H, K), ‖v W_O‖, the length of what a value adds to the model's width at a weight of 1
+    output: np.ndarray  # (Q, D), the concatenated heads after W_O
     residual: np.ndarray  # (Q, D)
     sum: np.ndarray  # (Q, D)
     norm_input: np.ndarray  # (Q, D)
@@ -70,7 +58,7 @@ class SublayerValues:
     norm_bias: np.ndarray  # (D,)
 
     ff_input: np.ndarray  # (Q, D)
-    ff_hidden: np.ndarray  # (Q, F)
+    ff_hidden: np.ndarray  # (Q, F), after the activation (§3.3)
     ff_output: np.ndarray  # (Q, D)
     ff_residual: np.ndarray  # (Q, D)
     ff_sum: np.ndarray  # (Q, D)
@@ -79,15 +67,12 @@ class SublayerValues:
     ff_norm_weight: np.ndarray  # (D,)
     ff_norm_bias: np.ndarray  # (D,)
 
-    layer_output: np.ndarray  # (Q, D)
+    layer_output: np.ndarray  # (Q, D), the input of the next layer, or of what follows the stack
 
 
 def ids(translator: Translator, run: Translation) -> tuple[Tensor, Tensor]:
-    """The ids that the encoder and the decoder of a run read, (1, S) and (1, T).
-
-    Raises:
-        ValueError: the run was made with a probe, which the pass that is to follow would lack, or by another model,
-            which has words that this one lacks.
+    """The ids that the encoder and the decoder of a run read, (1, S) and (1, T). Raises ValueError: the run was made
+    with a probe, which the pass that is to follow would lack, or by another model, which has words that this one lacks.
     """
     if run.probed:
         raise ValueError("This run was made with a probe, so that no other pass has its numbers.")
@@ -187,21 +172,15 @@ def value_norms(translator: Translator, run: Translation) -> dict[Kind, np.ndarr
     seen = record(translator, run, lambda name: name.endswith((".v", ".head_output")))
     found: dict[Kind, np.ndarray] = {}
     for kind, place in LOCATIONS.items():
-        norms = []
-        for i in range(model.config.layers(place.stack)):
-            v, head_output = (seen[place.probe_name(i, part)][0] for part in ("v", "head_output"))
-            is_on = head_output.flatten(1).any(dim=1, keepdim=True)  # (H, 1)
-            norms.append(_value_lengths(_layer(model, kind, i), kind, v) * is_on)
-        found[kind] = read_only(torch.stack(norms))
+        layers = range(model.config.layers(place.stack))
+        norms = [_value_lengths(_layer(model, kind, i), kind, seen[place.probe_name(i, "v")][0]) for i in layers]
+        outputs = torch.stack([seen[place.probe_name(i, "head_output")][0] for i in layers])  # (L, H, Q, d)
+        found[kind] = read_only(torch.stack(norms) * outputs.flatten(2).any(dim=2, keepdim=True))
     return found
 
 
 def value_output(translator: Translator, run: Translation, kind: Kind, layer: int, head: int, key: int) -> np.ndarray:
-    """v W_O of one key of a head, (D,).
-
-    Raises:
-        ValueError: there is no such kind, layer, head or key.
-    """
+    """v W_O of one key of a head, (D,). Raises ValueError: there is no such kind, layer, head or key."""
     owner, name = _layer(translator.checkpoint.model, kind, layer), LOCATIONS[kind].probe_name(layer, "v")
     v = record(translator, run, name.__eq__)[name][0]
     if not (0 <= head < v.size(0) and 0 <= key < v.size(1)):

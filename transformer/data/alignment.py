@@ -25,20 +25,13 @@ class GoldAlignment:
 
 @dataclass(frozen=True)
 class AlignedPair:
-    """A sentence, its translation, and their word alignment.
+    """A sentence, its translation, and their word alignment."""
 
-    Attributes:
-        source, target: words as a model reads and outputs them, separated by spaces.
-        gold: for each target word, the source words that it translates.
-        spelling: the source as people write it.
-        held_out: the held-out set that it belongs to; "" where training may have seen it.
-    """
-
-    source: str
-    target: str
+    source: str  # words as a model reads them, separated by spaces
+    target: str  # words as a model outputs them
     gold: GoldAlignment
-    spelling: str
-    held_out: str = field(default="", kw_only=True)
+    spelling: str  # the source as people write it
+    held_out: str = field(default="", kw_only=True)  # the set that it belongs to; "" where training may have seen it
 
 
 @dataclass(frozen=True)
@@ -62,11 +55,7 @@ class AlignmentCounts:
 
 def count_links(weights: np.ndarray, gold: GoldAlignment) -> AlignmentCounts:
     """Each aligned target word predicts one link, to the source word with its highest attention weight; a fully
-    masked row predicts none.
-
-    Args:
-        weights: (T or more, S or more), one map; row t attends while target word t is predicted.
-    """
+    masked row predicts none. Row t of one map, (T or more, S or more), attends while target word t is predicted."""
     highest = weights.argmax(axis=-1).tolist()
     predicted = sure = predicted_sure = predicted_possible = 0
     for t in gold.aligned_words():

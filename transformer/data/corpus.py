@@ -52,37 +52,24 @@ class Example:
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Sentence pairs, the vocabularies that cover them, and what a page can show of them.
+    """Sentence pairs, the vocabularies that cover them, and what a page can show of them."""
 
-    Args:
-        name: as commands and cards call it.
-        size: number of training pairs.
-        source_length: words in the longest source.
-        load: makes the training pairs (words separated by spaces) and the source and target vocabulary. Called once,
-            when one of them is first needed: a generated corpus takes seconds.
-        pad_source: whether every source is padded to source_length, so that attention maps show padding.
-        examples: sentences to try, one per phenomenon.
-        phrases: sources of everyday phrases, which training has.
-        words: by kind of word, (German, English).
-        find: source tokens, joined by spaces -> the pair with its gold alignment, or None where the corpus lacks the
-            sentence.
-        held_out: name -> the pairs of a set that training never sees, made when first called.
-        about_held_out: how those sets differ from training, as Markdown for the card.
-        deciding_words: target word -> the source word that decides it, where one does.
-    """
-
-    name: str
-    size: int
-    source_length: int
+    name: str  # as commands and cards call it
+    size: int  # number of training pairs
+    source_length: int  # words in the longest source
+    # Makes the training pairs (words separated by spaces) and the source and target vocabulary. Called once, when they
+    # are first needed: a generated corpus takes seconds.
     load: Callable[[], tuple[tuple[Pair, ...], Vocabulary, Vocabulary]]
-    pad_source: bool = True
-    examples: tuple[Example, ...] = ()
-    phrases: tuple[str, ...] = ()
-    words: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    pad_source: bool = True  # whether every source is padded to source_length, so that attention maps show padding
+    examples: tuple[Example, ...] = ()  # sentences to try, one per phenomenon
+    phrases: tuple[str, ...] = ()  # sources of everyday phrases, which training has
+    words: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)  # by kind of word, (German, English)
+    # Source tokens, joined by spaces -> the pair with its gold alignment, or None where the corpus lacks the sentence.
     find: Callable[[str], AlignedPair | None] = lambda source: None
+    # Name -> the pairs of a set that training never sees, made when first called.
     held_out: Mapping[str, Callable[[], tuple[AlignedPair, ...]]] = field(default_factory=dict)
-    about_held_out: str = ""
-    deciding_words: Mapping[str, str] = field(default_factory=dict)
+    about_held_out: str = ""  # how those sets differ from training, as Markdown for the card
+    deciding_words: Mapping[str, str] = field(default_factory=dict)  # target word -> the source word that decides it
 
     @cached_property
     def _loaded(self) -> tuple[tuple[Pair, ...], Vocabulary, Vocabulary]:
@@ -124,11 +111,8 @@ class Corpus:
 
 
 def encode_pairs(pairs: Sequence[Pair], src_vocab: Vocabulary, tgt_vocab: Vocabulary, source_length: int = 0) -> Batch:
-    """Sentence pairs as ids, sources padded to the longest and at least to `source_length`.
-
-    Raises:
-        SentenceError: a sentence has a word that its vocabulary lacks.
-    """
+    """Sentence pairs as ids, sources padded to the longest and at least to `source_length`. Raises SentenceError: a
+    sentence has a word that its vocabulary lacks."""
     start, end = tgt_vocab.ids[START], tgt_vocab.ids[END]
     targets = [tgt_vocab.encode(target) for _, target in pairs]
     return Batch(

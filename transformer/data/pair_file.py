@@ -26,30 +26,20 @@ class PairFileError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class PairFile:
-    """A file of sentence pairs, and what one pass over it found.
-
-    Attributes:
-        size: number of pairs.
-        src_vocab, tgt_vocab: every word of both sides, in the order of first appearance.
-        source_length, target_length: words in the longest source, tokens in the longest target with its E.
-        digest: of the whole file.
-    """
+    """A file of sentence pairs, and what one pass over it found."""
 
     path: Path
-    size: int
-    src_vocab: Vocabulary
+    size: int  # number of pairs
+    src_vocab: Vocabulary  # every word, in the order of first appearance
     tgt_vocab: Vocabulary
-    source_length: int
-    target_length: int
-    digest: str
+    source_length: int  # words in the longest source
+    target_length: int  # tokens in the longest target with its E
+    digest: str  # of the whole file
 
     @classmethod
     def scan(cls, path: Path) -> "PairFile":
-        """Read a file once; only its distinct words stay in memory.
-
-        Raises:
-            PairFileError: it cannot be read, is empty, or has a line that is not a pair of sentences.
-        """
+        """Read a file once; only its distinct words stay in memory. Raises PairFileError: it cannot be read, is empty,
+        or has a line that is not a pair of sentences."""
         digest, sides, longest, size = hashlib.sha256(), ({PAD: 0}, {PAD: 0, START: 0, END: 0}), [0, 0], 0
         for size, (line, pair) in enumerate(_lines(path), 1):
             digest.update(line)
@@ -70,11 +60,8 @@ class PairFile:
         return cls(path, size, src_vocab, tgt_vocab, longest[0], longest[1] + 1, digest.hexdigest())
 
     def batches(self, batch_size: int, generator: torch.Generator) -> Iterator[list[Pair]]:
-        """Endless batches of pairs: pass after pass over the file, shuffled within BUFFER batches.
-
-        Raises:
-            PairFileError: as in `scan`.
-        """
+        """Endless batches of pairs: pass after pass over the file, shuffled within BUFFER batches. Raises
+        PairFileError: as in `scan`."""
         while True:
             pairs = (pair for _, pair in _lines(self.path))
             while buffer := list(itertools.islice(pairs, BUFFER * batch_size)):

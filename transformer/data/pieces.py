@@ -18,21 +18,15 @@ class PieceVocabulary(Vocabulary):
     """P, S, and then a model's own pieces in the order of its ids; the one that ends a sentence is called E.
 
     P pads batches, and S stands for the decoder's first input, which in Marian usually is its `<pad>`. Neither is ever
-    output. A piece that is called P, S or E stands in quotes.
-
-    Args:
-        tokens: as `of_model` names them.
-        tokenizer: a sentencepiece processor.
-        pieces: the model's own names of all tokens after P and S.
-        specials: its names of the end, of unknown pieces and of padding, which sentences may contain as they are.
-        joiner: the sentencepiece processor that joins pieces.
-        ends: whether `encode` adds E, as it does for a source.
+    output. A piece that is called P, S or E stands in quotes. `of_model` names the tokens, and the tokenizer is a
+    sentencepiece processor.
     """
 
-    pieces: tuple[str, ...] = ()
+    pieces: tuple[str, ...] = ()  # the model's own names of all tokens after P and S
+    # Its names of the end, of unknown pieces and of padding, which sentences may contain as they are.
     specials: tuple[str, str, str] = ("</s>", "<unk>", "<pad>")
-    joiner: Any = None
-    ends: bool = False
+    joiner: Any = None  # the sentencepiece processor that joins pieces
+    ends: bool = False  # whether `encode` adds E, as it does for a source
 
     @classmethod
     def of_model(
@@ -87,9 +81,7 @@ class PieceVocabulary(Vocabulary):
         """Every piece as it was cut, and its token: that of `<unk>` where the model does not know the piece.
 
         `</s>`, `<unk>` and `<pad>` are read as such, and `>>xx<<` at the beginning of a part as one language token.
-
-        Raises:
-            SentenceError: the text holds half a character (a lone surrogate), which has no UTF-8.
+        Raises SentenceError: the text holds half a character (a lone surrogate), which has no UTF-8.
         """
         if half := next((char for char in text if "\ud800" <= char <= "\udfff"), None):
             raise SentenceError("error.invisible", code=f"U+{ord(half):04X}")
@@ -106,33 +98,23 @@ class PieceVocabulary(Vocabulary):
         return [(piece, self._token_of(piece) or unknown) for piece in cut]
 
     def encode(self, text: str) -> list[int]:
-        """Ids of the pieces of a sentence, and E where this vocabulary ends its sentences.
-
-        Raises:
-            SentenceError: there is no piece, or half a character.
-        """
+        """Ids of the pieces of a sentence, and E where this vocabulary ends its sentences. Raises SentenceError: there
+        is no piece, or half a character."""
         read = self.read(text)
         if not read:
             raise SentenceError("error.nothing")
         return [self.ids[token] for _, token in read if token is not None] + [self.ids[END]] * self.ends
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text behind ids, up to E, without special and unknown pieces.
-
-        Raises:
-            ValueError: an id is not in the vocabulary.
-        """
+        """The text behind ids, up to E, without special and unknown pieces. Raises ValueError: an id is not in the
+        vocabulary."""
         spoken = (self.pieces[i - FIRST] for i in self._without_special(ids))
         pieces = [piece for piece in spoken if piece not in self.specials]
         return self.joiner.decode_pieces(pieces).replace("\u2581", " ").strip()
 
 
 def read_pieces(file: Path) -> Any:
-    """The sentencepiece processor of a model file.
-
-    Raises:
-        RuntimeError, OSError: it is not such a file.
-    """
+    """The sentencepiece processor of a model file. Raises RuntimeError, OSError: it is not such a file."""
     import sentencepiece  # only models of pieces need it
 
     processor = sentencepiece.SentencePieceProcessor()

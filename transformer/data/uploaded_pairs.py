@@ -110,11 +110,8 @@ def read_table(content: bytes, header: bool | None = None) -> Table:
 
 
 def check_rows(rows: Any) -> Table:
-    """Parse the rows of an edited table, [[source, target], …]. Empty rows are skipped.
-
-    Raises:
-        TableError: it is not a list of lists of texts, is empty, or has no pair.
-    """
+    """Parse the rows of an edited table, [[source, target], …]. Empty rows are skipped. Raises TableError: it is not a
+    list of lists of texts, is empty, or has no pair."""
     if (
         not isinstance(rows, list)
         or not all(isinstance(row, list) for row in rows)

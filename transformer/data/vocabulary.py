@@ -101,21 +101,13 @@ class Tokenizer(Protocol):
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The tokens of one side in the order of their ids; padding is id 0.
+    """The tokens of one side in the order of their ids; padding is id 0. Raises ValueError: `P` is not first, a
+    token is repeated or not a word, or the tokens are one str."""
 
-    Args:
-        tokens: every word once, after `P`; a target vocabulary also has `S` and `E`.
-        folds: whether a typed word may differ from its token in case and umlauts, and in the punctuation at its edges
-            (see `read`).
-        tokenizer: cuts a sentence into words; its id i is the i-th of `words`. Without one spaces separate words.
-
-    Raises:
-        ValueError: `P` is not first, a token is repeated or not a word, or the tokens are one str.
-    """
-
-    tokens: tuple[str, ...]
+    tokens: tuple[str, ...]  # every word once, after `P`; a target vocabulary also has `S` and `E`
+    # Whether a typed word may differ from its token in case and umlauts, and in the punctuation at its edges.
     folds: bool = False
-    tokenizer: Tokenizer | None = None
+    tokenizer: Tokenizer | None = None  # its id i is the i-th of `words`; without one spaces separate words
 
     def __post_init__(self) -> None:
         if not isinstance(self.folds, bool):
@@ -152,11 +144,8 @@ class Vocabulary:
         return tuple(token for token in self.tokens if token not in SPECIAL)
 
     def split(self, text: str) -> list[str]:
-        """The words of a sentence: their tokens, and in lower case those that are unknown.
-
-        Raises:
-            ValueError: the tokenizer gives an id that has no word.
-        """
+        """The words of a sentence: their tokens, and in lower case those that are unknown. Raises ValueError: the
+        tokenizer gives an id that has no word."""
         return [lower(typed) if token is None and self.folds else token or typed for typed, token in self.read(text)]
 
     def read(self, text: str) -> list[tuple[str, str | None]]:
@@ -165,10 +154,7 @@ class Vocabulary:
         A vocabulary that folds knows a typed word by its letters, else by its letters in another case, else without its
         umlauts: "schon" and "schoen" are *schön* where no other word could be meant. It drops a typed umlaut only where
         all its tokens are folded themselves (the toy's *mochte*), so "schön" is never *schon*. Marks at the edges of a
-        word that it does not know as tokens are dropped.
-
-        Raises:
-            ValueError: the tokenizer gives an id that has no word.
+        word that it does not know as tokens are dropped. Raises ValueError: the tokenizer gives an id that has no word.
         """
         if self.tokenizer is not None:
             named = map(self._word, self._pieces(fold(text) if self.folds else text))
@@ -237,11 +223,7 @@ class Vocabulary:
         return [self.ids[token] for _, token in read if token is not None]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The sentence behind ids, up to E, without special tokens.
-
-        Raises:
-            ValueError: an id is not in the vocabulary.
-        """
+        """The sentence behind ids, up to E, without special tokens. Raises ValueError as `_without_special`."""
         words = [self.tokens[i] for i in self._without_special(ids)]
         if self.tokenizer is None:
             return " ".join(words)
@@ -250,11 +232,7 @@ class Vocabulary:
         return self.tokenizer.decode([self._places[word] for word in words])
 
     def _without_special(self, ids: Iterable[int]) -> Iterator[int]:
-        """Ids up to E, without those of special tokens.
-
-        Raises:
-            ValueError: an id is not in the vocabulary.
-        """
+        """Ids up to E, without those of special tokens. Raises ValueError: an id is not in the vocabulary."""
         for i in ids:
             if not 0 <= i < len(self):
                 raise ValueError(f"id {i} is not in a vocabulary of {len(self)} tokens")

@@ -49,25 +49,16 @@ def check_kind(kind: object) -> None:
 class AttentionMap:
     """All heads of one layer. Rows are queries, columns are keys.
 
-    Rows of a decoder or cross-attention map are decoder *inputs*: row t attends while output t is predicted.
-
-    Args:
-        kind: encoder, decoder (both self-attention) or cross.
-        layer: from 0.
-        query_tokens, key_tokens: the tokens of the rows and of the columns.
-        weights: (H, Q, K), after softmax, before dropout; made read-only.
-        allowed: (Q, K), bool; False where the cell is masked. Made read-only.
-
-    Raises:
-        ValueError: the arrays do not fit the tokens.
+    Rows of a decoder or cross-attention map are decoder *inputs*: row t attends while output t is predicted. Both
+    arrays are made read-only. Raises ValueError: they do not fit the tokens.
     """
 
     kind: Kind
-    layer: int
-    query_tokens: tuple[str, ...]
-    key_tokens: tuple[str, ...]
-    weights: np.ndarray
-    allowed: np.ndarray
+    layer: int  # from 0
+    query_tokens: tuple[str, ...]  # of the rows
+    key_tokens: tuple[str, ...]  # of the columns
+    weights: np.ndarray  # (H, Q, K), after softmax, before dropout
+    allowed: np.ndarray  # (Q, K), bool; False where the cell is masked
 
     def __post_init__(self) -> None:
         axes = (len(self.query_tokens), len(self.key_tokens))
@@ -160,10 +151,7 @@ class AttentionMaps:
         """The weights of one kind, (L, H, Q, K), as an array with the dimensions layer, head, query and key.
 
         All count from 0. The coordinates `query_token` and `key_token` have the tokens, which may occur more than once.
-
-        Raises:
-            ImportError: xarray is not installed.
-            ValueError: there is no such kind.
+        Raises ImportError: xarray is not installed; ValueError: there is no such kind.
         """
         import xarray as xr  # not a requirement: only this needs it
 

@@ -7,15 +7,17 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, TypeVar
 
 import torch
 from torch import Tensor
 
 from ..network.config import validate_field_types
-from ..network.engine import DecodingEngine, StepOutput
+from ..network.engine import DecodingEngine, EngineDecoding, StepOutput
 from ..network.model import Transformer
 from ..network.probe import Probe
+
+MAX_FIRST_SEED = 1_000  # the last seed tried for a sample that differs from greedy decoding
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +33,8 @@ class Step:
 
 @contextmanager
 def evaluating(model: torch.nn.Module | Sequence[torch.nn.Module]) -> Iterator[None]:
-    """Evaluation mode without gradients inside the block; afterwards every module is back in its mode.
-
-    Args:
-        model: or all its modules: listing them at every step costs more than the switch.
-    """
+    """Evaluation mode without gradients inside the block; afterwards every module is back in its mode. Takes all
+    modules of a model too: listing them at every step costs more than the switch."""
     modules = model.modules() if isinstance(model, torch.nn.Module) else model
     training = [part for part in modules if part.training]
     for part in training:
@@ -68,22 +67,16 @@ def ranked(distribution: Tensor, most: int) -> tuple[Tensor, Tensor]:
 class Sampling:
     """Draw each token from the model's distribution instead of taking the most likely one.
 
-    Temperature, top-k and top-p apply in this order; the distribution is renormalised after each.
-
-    Args:
-        temperature: probabilities are raised to the power 1 / temperature; above 1 flattens them, 0 is greedy.
-        top_k: only this many most likely tokens; 0 keeps all.
-        top_p: only the most likely tokens that together reach this probability (Holtzman et al. 2020); 1 keeps all.
-        seed: the same seed draws the same tokens.
-
-    Raises:
-        ValueError: a value is out of range; the message names it.
+    Temperature, top-k and top-p apply in this order; the distribution is renormalised after each. Raises ValueError: a
+    value is out of range; the message names it.
     """
 
-    temperature: float = 1.0
-    top_k: int = 0
-    top_p: float = 1.0
-    seed: int = 0
+    temperature: float = (
+        1.0  # probabilities are raised to the power 1 / temperature; above 1 flattens them, 0 is greedy
+    )
+    top_k: int = 0  # only this many most likely tokens; 0 keeps all
+    top_p: float = 1.0  # only the likeliest tokens that together reach this (Holtzman et al. 2020); 1 keeps all
+    seed: int = 0  # the same seed draws the same tokens
 
     def __post_init__(self) -> None:
         validate_field_types(self)
@@ -114,13 +107,10 @@ class Sampling:
         draw = _drawer(self.seed)
         return lambda distribution: draw(self.distribution(distribution))
 
-    def first_other_seed(self, distributions: Tensor, most: int) -> int | None:
-        """The first seed that draws another token than greedy decoding outputs; None if none up to `most` does.
-
-        Args:
-            distributions: of a greedy run, (T, V): up to the first other token a sample reads what greedy reads.
-        """
-        drawn_from, greedy = [self.distribution(each) for each in distributions], distributions.argmax(dim=-1).tolist()
+    def first_other_seed(self, distributions: Sequence[Tensor], most: int = MAX_FIRST_SEED) -> int | None:
+        """The first seed that draws another token than greedy decoding outputs; None if none up to `most` does. It
+        takes the distributions (V,) of a greedy run: up to the first other token a sample reads what greedy reads."""
+        drawn_from, greedy = [self.distribution(each) for each in distributions], [*map(most_likely, distributions)]
 
         def follows(seed: int) -> bool:
             draw = _drawer(seed)
@@ -135,44 +125,8 @@ def _drawer(seed: int) -> Callable[[Tensor], int]:
     return lambda distribution: int(torch.multinomial(distribution, 1, generator=generator))
 
 
-class Decoding(Protocol):
-    """The decoding of some sentences, a step at a time, by the network or by an engine."""
-
-    def step(self, tokens: Sequence[int]) -> StepOutput:
-        """Read the newest decoder input of each row."""
-
-    def select(self, rows: Sequence[int]) -> None:
-        """Continue with these rows of one sentence, in this order. A row may occur twice."""
-
-
-def continued(
-    decoding: Decoding,
-    start_id: int,
-    end_id: int,
-    max_steps: int,
-    forced: Sequence[int | None] = (),
-    choose: Callable[[Tensor], int] = most_likely,
-) -> Iterator[Step]:
-    """Output one token after another; see `decode`."""
-    token = start_id
-    for t in range(max_steps):
-        out = decoding.step([token])
-        distribution = out.logits[0].softmax(dim=-1)
-        given = forced[t] if t < len(forced) else None
-        token = choose(distribution) if given is None else given
-        yield Step(
-            token=token,
-            probability=float(distribution[token]),
-            distribution=distribution,
-            self_attention=out.self_attention[:, 0],
-            cross_attention=out.cross_attention[:, 0],
-        )
-        if token == end_id:
-            return
-
-
 class NetworkDecoding:
-    """A Decoding that a probe can watch and change.
+    """What EngineDecoding is, by the network itself, which a probe can watch and change.
 
     Args:
         src: source ids, (B, S).
@@ -211,6 +165,35 @@ class NetworkDecoding:
         assert self._cache
         self._cache.select(self._inputs.new_tensor(rows))
         self._encoded = replace(self._encoded, memory=self._encoded.memory[:1].expand(len(rows), -1, -1))
+
+
+Decoding = NetworkDecoding | EngineDecoding  # of some sentences, a step at a time
+
+
+def continued(
+    decoding: Decoding,
+    start_id: int,
+    end_id: int,
+    max_steps: int,
+    forced: Sequence[int | None] = (),
+    choose: Callable[[Tensor], int] = most_likely,
+) -> Iterator[Step]:
+    """Output one token after another; see `decode`."""
+    token = start_id
+    for t in range(max_steps):
+        out = decoding.step([token])
+        distribution = out.logits[0].softmax(dim=-1)
+        given = forced[t] if t < len(forced) else None
+        token = choose(distribution) if given is None else given
+        yield Step(
+            token=token,
+            probability=float(distribution[token]),
+            distribution=distribution,
+            self_attention=out.self_attention[:, 0],
+            cross_attention=out.cross_attention[:, 0],
+        )
+        if token == end_id:
+            return
 
 
 def decode(
@@ -296,17 +279,18 @@ class Hypothesis(Generic[Token]):
     fate: Fate  # kept in the beam, finished on E, or dropped (pruned) because better ones filled the beam
 
 
+def output_of(index: int, tree: Sequence[Hypothesis[Token]]) -> list[Token]:
+    """The tokens of a hypothesis, from its first one on."""
+    here: Hypothesis[Token] = tree[index]
+    return [*(() if here.parent is None else output_of(here.parent, tree)), here.token]
+
+
 @dataclass(frozen=True)
 class BeamSearch:
     """The whole tree of one search, parents before children, and the index of the chosen hypothesis."""
 
     hypotheses: tuple[Hypothesis[int], ...]
     best: int
-
-    def output(self, index: int) -> list[int]:
-        """The ids of a hypothesis, from its first token on."""
-        here = self.hypotheses[index]
-        return [*(() if here.parent is None else self.output(here.parent)), here.token]
 
 
 Penalty = Literal["paper", "length"]
@@ -322,18 +306,13 @@ def length_penalty(length: int, alpha: float, penalty: Penalty = "paper") -> flo
 
 
 class _Tree:
-    """The state of a search so far.
-
-    Attributes:
-        live: indices of the prefixes that go on, the most likely first; None is the empty one.
-        finished: indices of hypotheses that have ended.
-    """
+    """The state of a search so far."""
 
     def __init__(self, end_id: int, width: int, alpha: float, penalty: Penalty) -> None:
         self._end_id, self._width, self._alpha, self._penalty = end_id, width, alpha, penalty
         self.hypotheses: list[Hypothesis[int]] = []
-        self.live: list[int | None] = [None]
-        self.finished: list[int] = []
+        self.live: list[int | None] = [None]  # the prefixes that go on, the most likely first; None is the empty one
+        self.finished: list[int] = []  # the hypotheses that have ended
 
     def grow(self, logits: Tensor, refills: bool) -> tuple[list[int], list[int]]:
         """Extend all live prefixes by a step, given their logits, (prefixes, V).
@@ -438,7 +417,9 @@ def beam_search(
         if value < 1:
             raise ValueError(f"{name} ({value}) is below 1")
     tree, leaves = _Tree(end_id, width, alpha, penalty), penalty == "length"
-    decoding = model.start(src, max_steps) if isinstance(model, DecodingEngine) else NetworkDecoding(model, src)
+    decoding = (
+        EngineDecoding(model, src, max_steps) if isinstance(model, DecodingEngine) else NetworkDecoding(model, src)
+    )
     unread = [start_id]
     for t in range(max_steps):
         rows, unread = tree.grow(decoding.step(unread).logits, refills=leaves and (forces_end or t + 1 < max_steps))

@@ -17,10 +17,7 @@ def on_zero_gpu() -> bool:
 
 def pick_device(name: str | None = None) -> torch.device:
     """The device to run on: `name`, else $TRANSFORMER_DEVICE, else CUDA, Apple MPS or XPU where there is one, else CPU.
-
-    Raises:
-        ValueError: the requested device is not available.
-    """
+    Raises ValueError: the requested device is not available."""
     wanted = name or os.environ.get(ENVIRONMENT)
     if not wanted:
         return _accelerator() or torch.device("cpu")

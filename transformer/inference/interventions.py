@@ -32,19 +32,13 @@ NOT_COUNTED = {"counted": False}
 class Change:
     """One change. All positions count from 0.
 
-    The page reads off the fields, in their order, how a link writes a change.
-
-    Attributes:
-        do: what the change is called in JSON and in links.
-        of_sentence: whether it means nothing for another sentence.
-        at: the fields of the place that it changes, all where none are named: two changes of one place contradict.
-
-    Raises:
-        ValueError: a value that means nothing in any network; the message names it.
+    The page reads off the fields, in their order, how a link writes a change. Raises ValueError: a value that means
+    nothing in any network; the message names it.
     """
 
-    do: str = field(kw_only=True, repr=False)
-    of_sentence: ClassVar[bool] = False
+    do: str = field(kw_only=True, repr=False)  # what the change is called in JSON and in links
+    of_sentence: ClassVar[bool] = False  # whether it means nothing for another sentence
+    # The fields of the place that it changes, all where none are named: two changes of one place contradict.
     at: ClassVar[tuple[str, ...]] = ()
 
     @property
@@ -244,11 +238,8 @@ _CHANGES = TypeAdapter(tuple[Annotated[AnyChange, Discriminator("do")], ...])
 
 @dataclasses.dataclass(frozen=True)
 class Interventions:
-    """A set of changes: two sets with the same changes are equal, in any order.
-
-    Raises:
-        ValueError: there are too many, or two contradict each other.
-    """
+    """A set of changes: two sets with the same changes are equal, in any order. Raises ValueError: there are too many,
+    or two contradict each other."""
 
     changes: tuple[Change, ...] = ()
 
@@ -265,11 +256,8 @@ class Interventions:
 
     @classmethod
     def parse(cls, data: Any) -> "Interventions":
-        """Read the format of `to_json` from an untrusted value.
-
-        Raises:
-            ValueError: the value has another format or is invalid; the message is a sentence.
-        """
+        """Read the format of `to_json` from an untrusted value. Raises ValueError: the value has another format or is
+        invalid; the message is a sentence."""
         if not isinstance(data, list):
             raise ValueError("Changes are a list.")
         try:
@@ -291,10 +279,7 @@ class Interventions:
     def probe(self, config: TransformerConfig, positions: Tensor) -> Probe | None:
         """The probe that makes the changes in a network of this shape; None if they change only source and output.
 
-        It needs full passes: the decoder reads all positions at once.
-
-        Args:
-            positions: the encodings of all positions that the decoder can reach, (N, D).
+        It needs full passes: the decoder reads all positions at once. `positions` (N, D) are all that it can reach.
         """
         table: dict[str, list[Callable[[Tensor, Tensor], Tensor]]] = {}
         for change in self.changes:

@@ -23,11 +23,9 @@ from ..data.corpus import padded
 from ..data.pieces import PieceVocabulary
 from ..data.vocabulary import END, PAD, START, SentenceError
 from ..messages import Message
-from ..network.config import Sinusoid
 from ..network.cost import count_parameters
 from ..network.engine import DecodingEngine, EngineDecoding
 from ..network.int8 import Precision, pick_precision, to_int8
-from ..network.layers import sinusoidal_positions
 from ..network.masks import causal_mask, padding_mask
 from ..network.probe import Probe, Recorder, chain
 from ..storage.checkpoint import FOLDER, Checkpoint, CheckpointError, available_checkpoints, load_checkpoint
@@ -44,6 +42,7 @@ from .decoding import (
     continued,
     decode,
     most_likely,
+    output_of,
     ranked,
     until_end,
 )
@@ -61,7 +60,6 @@ MAX_CHARACTERS = 1000  # of a sentence: 128 tokens and more
 MAX_CHARACTERS_IN_PIECES = 4_000  # of a sentence in pieces, of which Marian models read up to 512
 MAX_BEAM_WIDTH = 5
 FEW_CANDIDATES = 32  # are ranked without all others
-MAX_FIRST_SEED = 1_000  # the last seed tried for a sample that differs from greedy decoding
 Tokens = tuple[str, ...]
 INPUT_PARTS = ("embedding", "positions", "input")
 RECORDED = {f"{stack}.{part}" for stack in ("encoder", "decoder") for part in INPUT_PARTS}
@@ -80,11 +78,7 @@ class Candidates(Sequence[Candidate]):
     """Every token of a vocabulary, most likely first; of equally likely ones the lower id first.
 
     They are ranked and made on access: a run has millions, of which a page shows ten at each step. What needs the
-    probabilities of all takes the distribution.
-
-    Args:
-        tokens: of the vocabulary, by id.
-        distribution: (V,), by id.
+    probabilities of all takes the distribution, (V,), by id.
     """
 
     def __init__(self, tokens: Tokens, distribution: Tensor) -> None:
@@ -95,11 +89,7 @@ class Candidates(Sequence[Candidate]):
         return len(self.distribution)
 
     def probability_of(self, token: str) -> float:
-        """The probability of one token.
-
-        Raises:
-            ValueError: it is not in the vocabulary.
-        """
+        """The probability of one token. Raises ValueError: it is not in the vocabulary."""
         return float(self.distribution[self._tokens.index(token)])
 
     @overload
@@ -159,45 +149,26 @@ class InputSum:
 
 @dataclass(frozen=True, eq=False)
 class Translation:
-    """One run: its tokens, its decoding steps and every attention map.
+    """One run: its tokens, its decoding steps and every attention map."""
 
-    Attributes:
-        sentence: as it was typed.
-        text: the translation.
-        source: the encoder's input tokens, padding included.
-        typed: the same as they were typed: "Möchte" where the token is "mochte".
-        decoder_input: the decoder's input tokens, S first: the rows of decoder and cross-attention maps.
-        output: the output tokens; output t was predicted from input t. Ends on E unless decoding hit its limit.
-        steps: one per output token.
-        attention: every map, from the decoding that made the text; under interventions, from its last pass.
-        source_input, target_input: embedding + position = input of both stacks.
-        checkpoint, device: the model's name and the device it ran on.
-        interventions: the changes made to this run.
-        in_pieces: whether the tokens are pieces of words.
-        drawn: the steps whose tokens were drawn, neither the model's choice nor forced.
-        probed: whether it was made with a caller's probe, without which no other pass has the same numbers.
-        value_weighted: what each key adds to each query, where `Translator.translate` was asked for it.
-        translator: that made it.
-    """
-
-    sentence: str
-    text: str
-    source: tuple[str, ...]
-    decoder_input: tuple[str, ...]
-    output: tuple[str, ...]
-    steps: tuple[TranslationStep, ...]
-    attention: AttentionMaps
-    source_input: InputSum
+    sentence: str  # as it was typed
+    text: str  # the translation
+    source: tuple[str, ...]  # the encoder's input tokens, padding included
+    decoder_input: tuple[str, ...]  # S first: the rows of decoder and cross-attention maps
+    output: tuple[str, ...]  # output t was predicted from input t; it ends on E unless decoding hit its limit
+    steps: tuple[TranslationStep, ...]  # one per output token
+    attention: AttentionMaps  # from the decoding that made the text; under interventions, from its last pass
+    source_input: InputSum  # embedding + position = input
     target_input: InputSum
-    checkpoint: str
-    device: str
-    interventions: Interventions = NOTHING
-    typed: tuple[str, ...] = ()
-    in_pieces: bool = False
-    drawn: tuple[int, ...] = ()
-    probed: bool = False
-    value_weighted: ValueWeighted | None = None
-    translator: "Translator | None" = None
+    checkpoint: str  # the model's name
+    device: str  # that it ran on
+    interventions: Interventions = NOTHING  # the changes made to this run
+    typed: tuple[str, ...] = ()  # the source as it was typed: "Möchte" where the token is "mochte"
+    in_pieces: bool = False  # whether the tokens are pieces of words
+    drawn: tuple[int, ...] = ()  # the steps whose tokens were drawn, neither the model's choice nor forced
+    probed: bool = False  # made with a caller's probe, without which no other pass has the same numbers
+    value_weighted: ValueWeighted | None = None  # what each key adds to each query, where `translate` was asked for it
+    translator: "Translator | None" = None  # that made it
 
     def __repr__(self) -> str:
         return f"Translation({self.sentence!r} -> {self.text!r}, {len(self.steps)} steps, {self.checkpoint})"
@@ -461,7 +432,7 @@ class Translator:
                 values = _joined(recorder)
                 norms = recorded_norms(checkpoint.model, values) if value_weighted else {}
             else:
-                decoding = engine.start(src, limit, value_weighted)
+                decoding = EngineDecoding(engine, src, limit, value_weighted)
                 steps = [*continued(decoding, start, end, limit, forced_ids, choose)]
                 values = self._values(decoding)
                 norms = engine_norms(engine, checkpoint.model, decoding) if value_weighted else {}
@@ -525,7 +496,7 @@ class Translator:
             batch = by_length[start : start + batch_size]
             src = padded([sources[i] for i in batch]).to(self.device)  # (B, S)
             with torch.inference_mode():
-                decoding = engine.start(src, limit, value_weighted)
+                decoding = EngineDecoding(engine, src, limit, value_weighted)
                 tokens, outputs = zip(*batch_steps(decoding, len(batch), begin, end, limit), strict=True)
                 distributions = torch.stack([out.logits for out in outputs], dim=1).softmax(dim=-1)  # (B, T, V)
                 values = self._values(decoding)
@@ -542,7 +513,7 @@ class Translator:
         own = padding_mask(inputs, model.config.pad_id) & causal_mask(inputs.size(1), device=inputs.device)
         masks = (padding.expand(-1, -1, src.size(1), -1), own, padding.expand(-1, -1, inputs.size(1), -1))
         values: dict[str, Tensor] = {}
-        for kind, maps, mask in zip(KINDS, vars(decoding.attention()).values(), masks, strict=True):
+        for kind, maps, mask in zip(KINDS, decoding.attention(), masks, strict=True):
             values[LOCATIONS[kind].probe_name(0, "mask")] = mask
             values |= {LOCATIONS[kind].probe_name(i, "weights"): weights for i, weights in enumerate(maps)}
         for stack, embedding, ids in (("encoder", model.src_embedding, src), ("decoder", model.tgt_embedding, inputs)):
@@ -607,10 +578,6 @@ class Translator:
             return False
         return True
 
-    def first_other_seed(self, run: Translation, sampling: Sampling, most: int = MAX_FIRST_SEED) -> int | None:
-        """The first seed up to `most` that samples something else than a greedy run outputs; None if none does."""
-        return sampling.first_other_seed(torch.stack([step.candidates.distribution for step in run.steps]), most)
-
     def beam(self, sentence: str, width: int = 4, alpha: float = 0.6, penalty: Penalty = "paper") -> BeamTree:
         """Translate by beam search; the defaults are the paper's (§6.1).
 
@@ -638,14 +605,11 @@ class Translator:
             self._engine or checkpoint.model, src, start, end, limit, width, alpha, penalty, checkpoint.forces_end
         )
         branches = (Hypothesis(**vars(one) | {"token": vocab.tokens[one.token]}) for one in found.hypotheses)
-        return BeamTree(vocab.decode(found.output(found.best)), tuple(branches), found.best)
+        return BeamTree(vocab.decode(output_of(found.best, found.hypotheses)), tuple(branches), found.best)
 
     def probe(self, interventions: Interventions) -> Probe | None:
-        """The probe that makes these changes in a full pass of this model; None if they change only tokens.
-
-        Raises:
-            ValueError: this model has no such layer, sublayer or head.
-        """
+        """The probe that makes these changes in a full pass of this model; None if they change only tokens. Raises
+        ValueError: this model has no such layer, sublayer or head."""
         model = self.checkpoint.model
         interventions.check(model.config)
         return interventions.probe(model.config, model.positions[: self.checkpoint.output_limit])
@@ -702,11 +666,6 @@ class Translator:
             if word not in ids or word in (PAD, START) or (bias is not None and bias[ids[word]] == -math.inf):
                 raise ValueError(f"{word[:40]!r} is not a word that this model can output.")
         return [None if word is None else ids[word] for word in words]
-
-
-def positional_encoding(length: int, d_model: int, order: Sinusoid = "interleaved") -> np.ndarray:
-    """The sinusoidal positional encoding (§3.5), (length, d_model), read-only; its `order` as in TransformerConfig."""
-    return read_only(sinusoidal_positions(length, d_model, order))
 
 
 def in_notebook() -> bool:

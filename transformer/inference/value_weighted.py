@@ -22,18 +22,13 @@ from .attention_maps import KINDS, LOCATIONS, AttentionMap, AttentionMaps, Kind
 
 @dataclass(frozen=True, eq=False)
 class ValueWeighted:
-    """What each key adds to each query, and the residual connection beside it, as norms of vectors of width D.
+    """What each key adds to each query, and the residual connection beside it, as norms of vectors of width D."""
 
-    Attributes:
-        maps: ‖α · v W_O‖ of every head, (H, Q, K), in place of the weights α. No key has the biases b_O and β.
-        after_norm: the same after the sublayer's LayerNorm, linear with this run's σ: ‖γ ⊙ (c - mean(c)) / σ‖, where c
-            is α · v W_O. A pre-norm network has no norm there: they equal `maps`.
-        residual: by kind, (L, Q), the norm of what the residual connection adds, on the scale of `after_norm`.
-    """
-
-    maps: AttentionMaps
+    maps: AttentionMaps  # ‖α · v W_O‖ of every head, (H, Q, K), for the weights α; no key has the biases b_O and β
+    # The same after the sublayer's LayerNorm, linear with this run's σ: ‖γ ⊙ (c - mean(c)) / σ‖, where c is α · v W_O.
+    # A pre-norm network has no norm there: they equal `maps`.
     after_norm: AttentionMaps
-    residual: Mapping[Kind, np.ndarray]
+    residual: Mapping[Kind, np.ndarray]  # (L, Q), the norm of what the residual connection adds, scaled as `after_norm`
 
 
 READ = (".weights", ".v", ".head_output", "residual1", "residual2", "sum1", "sum2")  # how probe names end
@@ -95,7 +90,7 @@ def _norms(
 
 def engine_norms(engine: DecodingEngine, model: Transformer, decoding: EngineDecoding) -> Norms:
     """The norms of a run of a model's engine, which was told to keep its streams."""
-    every = zip(_kept_lengths(engine, model).items(), decoding.stacked_attention(), decoding.streams(), strict=True)
+    every = zip(_kept_lengths(engine, model).items(), decoding.attention(), decoding.streams(), strict=True)
     return {kind: _norms(model.config.norm_first, of_kind, w, *streams) for (kind, of_kind), w, streams in every}
 
 

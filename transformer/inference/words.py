@@ -24,15 +24,10 @@ UNSPACED = re.compile(
 
 @dataclass(frozen=True)
 class TokenWords:
-    """The words that a series of tokens makes.
+    """The words that a series of tokens makes."""
 
-    Attributes:
-        of: the number of each token's word, from 0.
-        names: the text of each word. One that is called P, S or E, as special tokens are, stands in quotes.
-    """
-
-    of: tuple[int, ...]
-    names: tuple[str, ...]
+    of: tuple[int, ...]  # the number of each token's word, from 0
+    names: tuple[str, ...]  # the text of each; one that is called P, S or E, as special tokens are, stands in quotes
 
 
 def words_of(tokens: Sequence[str], pieces: Sequence[str] = ()) -> TokenWords:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..settings import setting, variables
+from ..settings import setting
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,3 @@ class Limits:
     tokens: int = 60_000  # words of all pairs of a visitor's own, both sides together
     queue_size: int = 30  # trainings that may wait
     models: int = 4  # that a session keeps; a new one replaces the least recently used
-
-
-def variable(name: str) -> str:
-    """The environment variable that sets a limit."""
-    return variables(Limits)[name].name

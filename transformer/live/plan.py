@@ -13,11 +13,12 @@ from ..inference.translator import MAX_CHARACTERS
 from ..messages import Message, MessageError
 from ..network.config import TransformerConfig
 from ..network.cost import count_heads, count_parameters, count_run_values, step_seconds, training_bytes
+from ..settings import variables
 from ..storage.portable import MAX_HEADS, MAX_RUN_VALUES
 from ..training import output_limit
 from .form import LearningForm, NetworkForm, invalid_fields
 from .job import Job
-from .limits import Limits, variable
+from .limits import Limits
 
 LONGEST_STEP = 0.4  # seconds: training can be stopped between two steps
 CLASSROOM_PAIRS = 5_000  # enough to learn the grammar, generated in a second
@@ -154,7 +155,7 @@ def _check(limits: Limits, key: str, value: int) -> None:
     """Refuse a value above the limit whose name the message's key ends with."""
     name = key.removeprefix("plan.")
     if value > (most := getattr(limits, name)):
-        raise MessageError(key, value=value, most=most, variable=variable(name))
+        raise MessageError(key, value=value, most=most, variable=variables(Limits)[name].name)
 
 
 def _corpus(values: dict[str, Any], limits: Limits) -> Corpus:

@@ -1,39 +1,63 @@
 """The types of a mistake and its symptom."""
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
-from ..inference.attention_maps import AttentionMap
+from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
+
+from ..inference.attention_maps import AttentionMap, Kind
 from ..inference.translator import Translator
 
 
-@dataclass(frozen=True)
-class Side:
-    """The measurements of one side of a mistake.
+class SymptomMap(TypedDict):
+    """A map of one side of a mistake; `weights` of its heads one after the other, row by row."""
 
-    Attributes:
-        numbers: measurement -> value. Both sides have the same ones, the most telling first.
-        text: this side's translation; of two runs, both translations around " | ".
-        losses: of its training, nats per token, step by step; empty if nothing was trained.
-        attention: the map that shows the mistake, if one does.
-    """
-
-    numbers: Mapping[str, float]
-    text: str
-    losses: tuple[float, ...] = ()
-    attention: AttentionMap | None = field(default=None, compare=False)  # arrays have no one truth of equality
+    kind: Kind
+    layer: int
+    heads: int
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    allowed: list[list[bool]]
+    weights: list[float]
 
 
-@dataclass(frozen=True)
-class Symptom:
+class SymptomSide(TypedDict):
+    """The measurements of one side of a mistake."""
+
+    numbers: Mapping[str, float]  # by measurement; both sides have the same ones, the most telling first
+    text: str  # this side's translation; of two runs, both translations around " | "
+    attention: SymptomMap | None  # that shows the mistake, if a map does
+
+
+class Symptom(TypedDict):
     """One thing done right and wrong."""
 
-    right: Side
-    wrong: Side
     sentence: str  # that both were asked to translate
-    wanted: str = ""  # its translation in the corpus, where a model was trained for this
-    head: int = 0  # of both sides' maps, from 0: the one that shows most
+    wanted: str  # its translation in the corpus, where a model was trained for this, else ""
+    head: int  # of both sides' maps, from 0: the one that shows most
+    right: SymptomSide
+    wrong: SymptomSide
+
+
+def measured(numbers: Mapping[str, float], text: str, attention: AttentionMap | None = None) -> SymptomSide:
+    return {"numbers": numbers, "text": text, "attention": _map(attention) if attention else None}
+
+
+def _map(attention: AttentionMap) -> SymptomMap:
+    return {
+        "kind": attention.kind,
+        "layer": attention.layer,
+        "heads": attention.n_heads,
+        "queries": attention.query_tokens,
+        "keys": attention.key_tokens,
+        "allowed": attention.allowed.tolist(),
+        "weights": attention.weights.ravel().tolist(),
+    }
+
+
+def compared(right: SymptomSide, wrong: SymptomSide, sentence: str, wanted: str = "", head: int = 0) -> Symptom:
+    return {"sentence": sentence, "wanted": wanted, "head": head, "right": right, "wrong": wrong}
 
 
 @dataclass(frozen=True)
@@ -51,20 +75,13 @@ Learning = Generator[Learned, None, Symptom]
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake that circulates in tutorials.
+    """A mistake that circulates in tutorials."""
 
-    Attributes:
-        name: stable, for links and catalogues.
-        right, wrong: the lines of code that differ, in PyTorch as a tutorial has them.
-        distractors: names of three mistakes whose causes are offered beside its own; none shows the same symptom.
-        run: shows it.
-    """
-
-    name: str
-    right: str
+    name: str  # stable, for links and catalogues
+    right: str  # the lines of code that differ, in PyTorch as a tutorial has them
     wrong: str
-    distractors: tuple[str, str, str]
-    run: Callable[..., Any]
+    distractors: tuple[str, str, str]  # mistakes whose causes are offered beside its own; none shows the same symptom
+    run: Callable[..., Any]  # shows it
 
     @classmethod
     def shown_by(cls, **fields: Any) -> Callable[[Callable[..., Any]], Self]:

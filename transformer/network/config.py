@@ -17,54 +17,31 @@ Sinusoid = Literal["interleaved", "halves"]
 class TransformerConfig:
     """All that determines a Transformer's architecture; the defaults are the paper's base model (§3, §5.4).
 
-    Args:
-        src_vocab_size, tgt_vocab_size: tokens in the source and target vocabularies, special tokens included.
-        d_model: width of every vector between sublayers (§3.1).
-        n_heads: attention heads; each works in d_model / n_heads dimensions (§3.2.2).
-        d_ff: width of the feed-forward network's hidden layer (§3.3).
-        num_encoder_layers, num_decoder_layers: depth of the two stacks (§3.1).
-        dropout: probability, on the embeddings and on each sublayer's output (§5.4).
-        max_len: length of the longest sequence.
-        pad_id: id of the padding token in both vocabularies, which masks are made from.
-        qkv_bias: give the query, key and value projections a bias.
-        bias: give every other linear layer a bias.
-        final_norm: where a LayerNorm follows a whole stack; the paper has none.
-        scale_embeddings: multiply embeddings by sqrt(d_model) (§3.4).
-        embedding_dropout: apply dropout after positions are added (§5.4), before, or not at all.
-        attention_dropout: also apply dropout to attention weights.
-        norm_first: LayerNorm before each sublayer (pre-norm) instead of after it (post-norm, §3.1).
-        tie_weights: one matrix for both embeddings and the output projection (§3.4); needs one vocabulary.
-        positional_encoding: add positions to embeddings (§3.5); without them a sentence is a bag of words.
-        activation: of the feed-forward network: the paper's ReLU (§3.3), GELU, or SiLU, which is also called swish.
-        tie_output: one matrix for the target embedding and the output projection; `tie_weights` implies it.
-        sinusoid: the order of a position's sines and cosines: the paper's "interleaved" (§3.5), or in "halves", all
-            sines before all cosines, as Marian has them.
-
-    Raises:
-        ValueError: a value that no network can have; the message names the field and the value.
+    Raises ValueError for what no network can have; the message names the field and the value.
     """
 
-    src_vocab_size: int
+    src_vocab_size: int  # tokens, special ones included
     tgt_vocab_size: int
-    d_model: int = 512
-    n_heads: int = 8
-    d_ff: int = 2048
-    num_encoder_layers: int = 6
+    d_model: int = 512  # width of every vector between sublayers (§3.1)
+    n_heads: int = 8  # attention heads; each works in d_model / n_heads dimensions (§3.2.2)
+    d_ff: int = 2048  # width of the feed-forward network's hidden layer (§3.3)
+    num_encoder_layers: int = 6  # depth of the stack (§3.1)
     num_decoder_layers: int = 6
-    dropout: float = 0.1
-    max_len: int = 5000
-    pad_id: int = 0
-    qkv_bias: bool = True
-    bias: bool = True
-    final_norm: FinalNorm = "none"
-    scale_embeddings: bool = True
-    embedding_dropout: EmbeddingDropout = "after"
-    attention_dropout: bool = True
-    norm_first: bool = False
-    tie_weights: bool = False
-    positional_encoding: bool = True
-    activation: Activation = "relu"
-    tie_output: bool = False
+    dropout: float = 0.1  # probability, on the embeddings and on each sublayer's output (§5.4)
+    max_len: int = 5000  # length of the longest sequence
+    pad_id: int = 0  # id of the padding token in both vocabularies, which masks are made from
+    qkv_bias: bool = True  # give the query, key and value projections a bias
+    bias: bool = True  # give every other linear layer a bias
+    final_norm: FinalNorm = "none"  # where a LayerNorm follows a whole stack; the paper has none
+    scale_embeddings: bool = True  # multiply embeddings by sqrt(d_model) (§3.4)
+    embedding_dropout: EmbeddingDropout = "after"  # adding positions (§5.4), before, or not at all
+    attention_dropout: bool = True  # also apply dropout to attention weights
+    norm_first: bool = False  # LayerNorm before each sublayer (pre-norm) instead of after it (post-norm, §3.1)
+    tie_weights: bool = False  # one matrix for both embeddings and the output projection (§3.4); needs one vocabulary
+    positional_encoding: bool = True  # add positions to embeddings (§3.5); without them a sentence is a bag of words
+    activation: Activation = "relu"  # of the feed-forward network: the paper's ReLU (§3.3), GELU, or SiLU (swish)
+    tie_output: bool = False  # one matrix for target embedding and output projection; `tie_weights` implies it
+    # A position's sines and cosines: alternating as in the paper (§3.5), or all sines before all cosines, as in Marian.
     sinusoid: Sinusoid = "interleaved"
 
     def __post_init__(self) -> None:
@@ -101,11 +78,8 @@ class TransformerConfig:
 
 
 def validate_field_types(config: "DataclassInstance") -> None:
-    """Check every field of a dataclass against its annotation: a configuration may come from an untrusted file.
-
-    Raises:
-        ValueError: a value has another type than its field's annotation, or is not one of its choices.
-    """
+    """Check every field of a dataclass against its annotation: a configuration may come from an untrusted file. Raises
+    ValueError: a value has another type than its field's annotation, or is not one of its choices."""
     for field in fields(config):
         name, kind, value = field.name, field.type, getattr(config, field.name)
         choices = get_args(kind) if get_origin(kind) is Literal else ()

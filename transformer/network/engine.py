@@ -21,7 +21,7 @@ from torch.nn.functional import pad
 from .attention import MultiHeadAttention
 from .layers import ACTIVATIONS, DecoderLayer, EncoderLayer
 from .masks import padding_mask
-from .model import Attention, Decoder, Encoder, Transformer
+from .model import Decoder, Encoder, Transformer
 
 
 class _Product(NamedTuple):
@@ -59,12 +59,8 @@ PARTS = {
 
 
 class DecodingEngine:
-    """A model in evaluation mode.
-
-    Args:
-        model: linear layers without gradients become views of the engine's matrices, with the values that they have.
-            Others are copied, because PyTorch's fused Adam is wrong for weights that are views.
-    """
+    """A model in evaluation mode. Its linear layers without gradients become views of the engine's matrices, with the
+    values that they have. Others are copied, because PyTorch's fused Adam is wrong for weights that are views."""
 
     @torch.inference_mode(False)  # or else a model would get weights that cannot be trained any more
     @torch.no_grad()
@@ -93,20 +89,9 @@ class DecodingEngine:
         """Whether its matrices are still the model's: no parameter is trained, none was moved or replaced."""
         return self._addresses is not None and self._addresses == _addresses(model)
 
-    def start(self, src: Tensor, max_steps: int, keeps_streams: bool = False) -> "EngineDecoding":
-        """Encode source ids (B, S), and allocate the cache of `max_steps`, whose streams are kept or not.
-
-        Raises:
-            ValueError: the source is longer than max_len.
-        """
-        return EngineDecoding(self, src, max_steps, keeps_streams)
-
     def embed(self, embedding: nn.Embedding, ids: Tensor, past: int = 0) -> Tensor:
-        """Embedding + position (§3.4, §3.5) of ids (B, T), the first at position `past`: (B * T, D).
-
-        Raises:
-            ValueError: positions run out.
-        """
+        """Embedding + position (§3.4, §3.5) of ids (B, T), the first at position `past`: (B * T, D). Raises ValueError:
+        positions run out."""
         end = past + ids.size(1)
         if end > self.config.max_len:
             raise ValueError(f"a sequence of {end} is longer than max_len ({self.config.max_len})")
@@ -144,19 +129,15 @@ class StepOutput(NamedTuple):
 
 
 class EngineDecoding:
-    """The decoding of some sentences: their source is encoded, and keys and values of what was read are kept.
-
-    Attributes:
-        src: source ids, (B, S).
-        inputs: decoder inputs so far, (B, t).
-    """
+    """The decoding of some sentences: their source is encoded, and keys and values of what was read are kept. Raises
+    ValueError: the source is longer than max_len."""
 
     @torch.no_grad()
     def __init__(self, engine: DecodingEngine, src: Tensor, max_steps: int, keeps_streams: bool = False) -> None:
         config = engine.config
-        self.src = src
+        self.src = src  # source ids, (B, S)
         self._engine, self._sources = engine, len(src)
-        self.inputs = src[:, :0]
+        self.inputs = src[:, :0]  # decoder inputs so far, (B, t)
         self._maps: list[tuple[Tensor, Tensor]] = []  # of every step
         self._keeps_streams, self._values = keeps_streams, list[Tensor]()  # of every encoder layer
         self._streams: list[tuple[Tensor, Tensor]] = []  # of every attention sublayer in turn: x, and what it adds
@@ -185,11 +166,7 @@ class EngineDecoding:
 
     @torch.no_grad()
     def step(self, tokens: Sequence[int]) -> StepOutput:
-        """Read the newest decoder input of each row.
-
-        Raises:
-            ValueError: positions run out.
-        """
+        """Read the newest decoder input of each row. Raises ValueError: positions run out."""
         engine, config, rows, t = self._engine, self._engine.config, len(tokens), self.inputs.size(1)
         ids = self.inputs.new_tensor(tokens)[:, None]
         x = engine.embed(engine.tgt_embedding, ids, t)  # (rows, D)
@@ -221,12 +198,8 @@ class EngineDecoding:
         self._maps.append(maps)
         return StepOutput(logits, *maps)
 
-    def attention(self) -> Attention:
-        """All maps of the steps so far, if no rows were selected."""
-        return Attention(*(tuple(each) for each in self.stacked_attention()))
-
-    def stacked_attention(self) -> tuple[Tensor, Tensor, Tensor]:
-        """`attention` with all layers of a kind in one: encoder, decoder and cross-attention, (L, B, H, Q, K)."""
+    def attention(self) -> tuple[Tensor, Tensor, Tensor]:
+        """All maps of the steps so far, if no rows were selected: encoder, decoder and cross, (L, B, H, Q, K) each."""
         longest = self.inputs.size(1)
         rows = [(pad(own, (0, longest - own.size(-1))), cross) for own, cross in self._maps]
         own, cross = (torch.stack(each, dim=-2) for each in zip(*rows, strict=True))

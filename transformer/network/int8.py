@@ -55,11 +55,8 @@ def pick_precision(name: str | None, from_environment: bool) -> str:
 
 
 def to_int8(model: nn.Module) -> None:
-    """Give every linear layer int8 weights. Embeddings and norms stay as they are.
-
-    Raises:
-        ValueError: the model is not on a CPU, or the processor is not an x86.
-    """
+    """Give every linear layer int8 weights. Embeddings and norms stay as they are. Raises ValueError: the model is not
+    on a CPU, or the processor is not an x86."""
     if "fbgemm" not in torch.backends.quantized.supported_engines:
         raise ValueError("int8 weights need an x86 processor")
     places = [(part, *child) for part in model.modules() for child in part.named_children()]

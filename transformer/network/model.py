@@ -128,9 +128,6 @@ class Transformer(nn.Module):
 
     A probe sees every intermediate by name, such as `encoder.0.self_attention.weights`; all names are in
     transformer/README.md.
-
-    Args:
-        config: the architecture.
     """
 
     def __init__(self, config: TransformerConfig) -> None:
@@ -187,10 +184,8 @@ class Transformer(nn.Module):
         """Both stacks as a torch.nn.Transformer (batch_first) with copies of the weights, in the same mode.
 
         Embeddings, positions and the output projection stay here: it takes `encoder.input` and `decoder.input`, as a
-        probe sees them, and returns `decoder.output`. Its masks mean the opposite: True = may not attend.
-
-        Raises:
-            ValueError: the weights are int8.
+        probe sees them, and returns `decoder.output`. Its masks mean the opposite: True = may not attend. Raises
+        ValueError: the weights are int8.
         """
         check_float32(self)
         return to_torch_stacks(self.config, self.state_dict()).train(self.training)

@@ -13,11 +13,8 @@ Probe = Callable[[str, Tensor], Tensor]
 
 
 def apply_probe(probe: Probe | None, name: str, value: Tensor) -> Tensor:
-    """The value to continue with: what the probe returns, or `value` itself where there is no probe.
-
-    Raises:
-        TypeError: the probe returned no tensor.
-    """
+    """The value to continue with: what the probe returns, or `value` itself where there is no probe. Raises TypeError:
+    the probe returned no tensor."""
     if probe is None:
         return value
     given = probe(name, value)
@@ -37,14 +34,11 @@ def chain(first: Probe, second: Probe) -> Probe:
 
 
 class Recorder:
-    """A probe that records every value whose name passes `wanted`, and changes none.
-
-    Attributes:
-        values: name -> its tensors in order. A full pass gives one; cached decoding gives one per step.
-    """
+    """A probe that records every value whose name passes `wanted`, and changes none."""
 
     def __init__(self, wanted: Callable[[str], bool] = lambda name: True) -> None:
         self.wanted = wanted
+        # Name -> its tensors in order. A full pass gives one; cached decoding gives one per step.
         self.values: dict[str, list[Tensor]] = {}
 
     def __call__(self, name: str, value: Tensor) -> Tensor:

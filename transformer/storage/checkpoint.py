@@ -26,7 +26,7 @@ from ..files import shipped
 from ..network.config import TransformerConfig
 from ..network.int8 import check_float32
 from ..network.model import Transformer
-from ..network.rng import rng_lock
+from ..network.rng import untouched_rng
 
 FOLDER = shipped("checkpoints")
 WEIGHTS, CONFIG, VOCABULARIES, CARD = "model.safetensors", "config.json", "vocabularies.json", "card.md"
@@ -41,27 +41,16 @@ class CheckpointError(ValueError):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model with its vocabularies and sentence lengths.
-
-    Args:
-        model: the network.
-        src_vocab, tgt_vocab: the words of both sides.
-        source_length: words in the longest source that it takes.
-        output_limit: the most tokens that decoding generates, the end token included.
-        pad_source: whether every source is padded to source_length, so that attention maps show padding.
-        forces_end: whether beam search as `transformers` does it ends on E after output_limit tokens.
-
-    Raises:
-        ValueError: the vocabularies do not fit the model, or it has no positions for such a length.
-    """
+    """A model with its vocabularies and sentence lengths. Raises ValueError: the vocabularies do not fit the model, or
+    it has no positions for such a length."""
 
     model: Transformer
     src_vocab: Vocabulary
     tgt_vocab: Vocabulary
-    source_length: int
-    output_limit: int
-    pad_source: bool = True
-    forces_end: bool = False
+    source_length: int  # words in the longest source that it takes
+    output_limit: int  # the most tokens that decoding generates, the end token included
+    pad_source: bool = True  # whether every source is padded to source_length, so that attention maps show padding
+    forces_end: bool = False  # whether beam search as `transformers` does it ends on E after output_limit tokens
 
     def __post_init__(self) -> None:
         check_vocabularies(self.model.config, self.src_vocab, self.tgt_vocab)
@@ -94,11 +83,8 @@ def available_checkpoints() -> list[str]:
 
 
 def save_checkpoint(checkpoint: Checkpoint, folder: str | Path, card: str) -> None:
-    """Write all four files, each of them atomically.
-
-    Raises:
-        ValueError: the weights are int8, or a vocabulary has a tokenizer, which a checkpoint cannot hold.
-    """
+    """Write all four files, each of them atomically. Raises ValueError: the weights are int8, or a vocabulary has a
+    tokenizer, which a checkpoint cannot hold."""
     check_float32(checkpoint.model)
     folder = Path(folder)
     config = {
@@ -157,7 +143,7 @@ def load_checkpoint(folder: str | Path, device: str | torch.device = "cpu") -> C
         for name, content in ((CONFIG, _canonical(config)), (VOCABULARIES, _canonical(vocabularies)), (CARD, card)):
             if digests.get(name) != _digest(content):
                 raise CheckpointError(f"{folder / name}: not what {WEIGHTS} was saved with")
-        with reading(folder / CONFIG), rng_lock, torch.random.fork_rng(devices=[]):
+        with reading(folder / CONFIG), untouched_rng():
             model = Transformer(shape)
         load_weights(model, stored)
         if digests.get(WEIGHTS) != _digest(*map(_bytes, model.parameters())):
@@ -185,11 +171,8 @@ def reading(file: Path) -> Iterator[None]:
 
 
 def load_weights(model: Transformer, stored: Any) -> None:
-    """Every parameter from an open safetensors file, which holds nothing else.
-
-    Raises:
-        ValueError: a tensor is missing, superfluous or of another shape.
-    """
+    """Every parameter from an open safetensors file, which holds nothing else. Raises ValueError: a tensor is missing,
+    superfluous or of another shape."""
     parameters, names = dict(model.named_parameters()), set(stored.keys())
     if missing := parameters.keys() - names:
         raise ValueError(f"{min(missing)} is missing")
@@ -209,11 +192,7 @@ def first_line(error: BaseException) -> str:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """A file that holds one JSON object.
-
-    Raises:
-        CheckpointError: it does not exist, or holds something else.
-    """
+    """A file that holds one JSON object. Raises CheckpointError: it does not exist, or holds something else."""
     with reading(file):
         content = json.loads(file.read_bytes())
         if not isinstance(content, dict):

@@ -191,11 +191,7 @@ def _in_folder(folder: Path) -> Fetched | None:
 
 
 def _wanted(name: str, sizes: Mapping[str, int]) -> list[str]:
-    """The files to fetch of those that the Hub has.
-
-    Raises:
-        HubError: one is missing.
-    """
+    """The files to fetch of those that the Hub has. Raises HubError: one is missing."""
     for file in REQUIRED:
         if file not in sizes:
             raise HubError(f"{name}: {file} is missing", "missing")

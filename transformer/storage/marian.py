@@ -94,7 +94,10 @@ def load_marian(
         suppressed = _suppressed(generation, len(target) - added)
         lengths = {"source_length": shape.max_len - 1, "output_limit": _output_limit(generation, shape.max_len)}
     with reading(folder / CONFIG):
-        lengths, pad_source = _own_lengths(shape, _object(config, OWN)) if of_words else (lengths, False)
+        if of_words:
+            lengths = {name: config[OWN][name] for name in lengths}
+            check_lengths(shape, **lengths)
+        pad_source = of_words and _flag(config[OWN], "pad_source", True)
     if weights is None:
         if not (folder / WEIGHTS).is_file() and not (folder / PICKLE).is_file():
             raise CheckpointError(f"{folder}: it has neither {WEIGHTS} nor {PICKLE}")
@@ -227,13 +230,6 @@ def _words(folder: Path, config: Mapping[str, Any]) -> tuple[Vocabulary, Vocabul
     return vocabularies[0], vocabularies[1]
 
 
-def _own_lengths(shape: TransformerConfig, own: Mapping[str, Any]) -> tuple[dict[str, int], bool]:
-    """`source_length` and `output_limit`, and `pad_source` of a folder that this project has written."""
-    lengths = {name: own[name] for name in ("source_length", "output_limit")}
-    check_lengths(shape, **lengths)
-    return lengths, _flag(own, "pad_source", True)
-
-
 def _piece_name(tokenizer: Mapping[str, Any], name: str, default: str) -> str:
     value = tokenizer.get(name, default)
     value = value.get("content") if isinstance(value, dict) else value
@@ -270,11 +266,8 @@ def _output_limit(generation: Mapping[str, Any], positions: int) -> int:
 
 
 class _Tensors:
-    """The weights of an open safetensors file, each of which is read; its metadata may have further names of them.
-
-    Args:
-        mapped: whether those that are read may stay in the file.
-    """
+    """The weights of an open safetensors file, each of which is read, and stays in the file where it may be `mapped`.
+    The file's metadata may have further names of them."""
 
     def __init__(self, stored: Any, mapped: bool) -> None:
         self.stored, self.mapped = stored, mapped
@@ -287,11 +280,8 @@ class _Tensors:
         return name in self.stored_as
 
     def read(self, name: str, *shape: int, copied: Sequence[int] = ()) -> nn.Parameter:
-        """In float32, with these rows once more before all rows: a copy, unless it may be as it is stored.
-
-        Raises:
-            ValueError: as `view`, or it holds a number that is not finite.
-        """
+        """In float32, with these rows once more before all rows: a copy, unless it may be as it is stored. Raises
+        ValueError: as `view`, or it holds a number that is not finite."""
         tensor = stored = self.view(name, *shape)
         if copied or not self.mapped or stored.dtype != torch.float32:
             tensor = torch.empty(len(copied) + shape[0], *shape[1:])
@@ -304,11 +294,7 @@ class _Tensors:
         return nn.Parameter(tensor, requires_grad=False)
 
     def view(self, name: str, *shape: int) -> Tensor:
-        """As it is stored, in the file.
-
-        Raises:
-            ValueError: it is missing, or of another shape or type.
-        """
+        """As it is stored, in the file. Raises ValueError: it is missing, or of another shape or type."""
         if name not in self:
             raise ValueError(f"{name} is missing")
         stored = self.stored_as[name]
@@ -322,12 +308,8 @@ class _Tensors:
 
 
 def _model(config: TransformerConfig, tensors: _Tensors, copied: list[int], suppressed: list[int]) -> Transformer:
-    """The network with these weights.
-
-    Args:
-        copied: Marian's own ids of the rows that P and S copy, where they are added.
-        suppressed: Marian's own ids that are never output.
-    """
+    """The network with these weights. By Marian's own ids, P and S copy the rows `copied`, where they are added, and
+    what is `suppressed` is never output."""
     added = len(copied)
     names = ("src_embedding.weight", "tgt_embedding.weight", "output_projection.weight")
     weights: dict[str, Tensor] = dict(zip(names, _embeddings(config, tensors, copied), strict=True))
@@ -360,11 +342,8 @@ def _model(config: TransformerConfig, tensors: _Tensors, copied: list[int], supp
 def _embeddings(
     config: TransformerConfig, tensors: _Tensors, copied: list[int]
 ) -> tuple[nn.Parameter, nn.Parameter, nn.Parameter]:
-    """The matrices of source, target and output; those that are tied are one. Files may hold copies.
-
-    Raises:
-        ValueError: one is missing, or two that the configuration ties differ.
-    """
+    """The matrices of source, target and output; those that are tied are one. Files may hold copies. Raises ValueError:
+    one is missing, or two that the configuration ties differ."""
     d, added = config.d_model, len(copied)
     source, target = config.src_vocab_size - added, config.tgt_vocab_size - added
     for_source = copied if config.tie_weights else copied[:1] * added  # it never holds S

@@ -34,11 +34,8 @@ def save_marian(checkpoint: Checkpoint, folder: str | Path) -> None:
     """Write a checkpoint as a Marian model, in float32.
 
     Given the same ids, and a mask of the source where that is padded, `MarianMTModel` computes the same logits and
-    attention weights up to rounding.
-
-    Raises:
-        ValueError: the weights are int8, Marian has no such network, or a vocabulary has a tokenizer that its folder
-            cannot hold.
+    attention weights up to rounding. Raises ValueError: the weights are int8, Marian has no such network, or a
+    vocabulary has a tokenizer that its folder cannot hold.
     """
     check_float32(checkpoint.model)
     folder, config = Path(folder), checkpoint.model.config
@@ -108,11 +105,8 @@ def _config(config: TransformerConfig, added: int) -> dict[str, Any]:
 
 
 def _ids_of_pieces(model: Transformer, target: PieceVocabulary) -> Ids:
-    """Marian's own ids of its special tokens: loading has copied the rows of two of them for P and S.
-
-    Raises:
-        ValueError: a row is no longer a copy.
-    """
+    """Marian's own ids of its special tokens: loading has copied the rows of two of them for P and S. Raises
+    ValueError: a row is no longer a copy."""
 
     def equal(embedding: nn.Embedding, row: int) -> list[int]:
         rows = embedding.weight.detach()

@@ -25,7 +25,7 @@ from ..network.config import TransformerConfig
 from ..network.cost import count_heads, count_parameters, count_run_values
 from ..network.int8 import check_float32
 from ..network.model import Transformer
-from ..network.rng import rng_lock
+from ..network.rng import untouched_rng
 from .checkpoint import INVALID_CONTENT, Checkpoint, check_vocabularies, first_line, load_weights
 
 METADATA_KEY = "attention-bitte"  # in the header
@@ -95,11 +95,8 @@ class _About(BaseModel):
 
 
 def save_portable(portable: PortableModel, file: Path) -> None:
-    """Write the one file.
-
-    Raises:
-        ValueError: the weights are int8, a vocabulary does not fold, or it has a tokenizer, which the file cannot hold.
-    """
+    """Write the one file. Raises ValueError: the weights are int8, a vocabulary does not fold, or it has a tokenizer,
+    which the file cannot hold."""
     checkpoint = portable.checkpoint
     check_float32(checkpoint.model)
     for vocab in (checkpoint.src_vocab, checkpoint.tgt_vocab):
@@ -120,11 +117,8 @@ def save_portable(portable: PortableModel, file: Path) -> None:
 
 
 def load_portable(file: Path, max_parameters: int = 2**31, device: str | torch.device = "cpu") -> PortableModel:
-    """Read a file that anybody may have made. Allocates memory only for what the file really holds.
-
-    Raises:
-        PortableError: it is not a model file, is incomplete, was changed, or its content contradicts itself.
-    """
+    """Read a file that anybody may have made. Allocates memory only for what the file really holds. Raises
+    PortableError: it is not a model file, is incomplete, was changed, or its content contradicts itself."""
     size = file.stat().st_size
     if size > max_file_bytes(max_parameters):
         raise PortableError("file.too_big", most=max_parameters)
@@ -176,7 +170,7 @@ def _read(
             raise ValueError(f"{weight_name} is {dtype}, not F32")
     src_vocab, tgt_vocab = (Vocabulary(words, folds=True) for words in (about.source_words, about.target_words))
     check_vocabularies(config, src_vocab, tgt_vocab)
-    with rng_lock, torch.random.fork_rng(devices=[]):
+    with untouched_rng():
         model = Transformer(config)
     load_weights(model, stored)
     for weight_name, weight in model.named_parameters():

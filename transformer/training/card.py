@@ -24,17 +24,13 @@ SAMPLE = 200  # held-out sentences whose maps are measured
 
 @dataclass(frozen=True)
 class MapFigures:
-    """Figures of the attention maps of a corpus's sentences, from free-running decoding.
+    """Figures of the attention maps of a corpus's sentences, from free-running decoding."""
 
-    Attributes:
-        entropy: kind -> per layer the mean over sentences, heads and rows, nats.
-        from_uniform: kind -> per layer the largest difference of any head from uniform attention over the allowed keys.
-        telling: the largest weight of any cross-attention head on the source word that decides a target word (bier for
-            beer) when that word is predicted; the smallest over the corpus. None if the corpus names no such words.
-    """
-
-    entropy: dict[str, list[float]]
+    entropy: dict[str, list[float]]  # by kind, per layer the mean over sentences, heads and rows, nats
+    # By kind, per layer the largest difference of any head from uniform attention over the allowed keys.
     from_uniform: dict[str, list[float]]
+    # The largest weight of any cross-attention head on the source word that decides a target word (bier for beer) when
+    # that word is predicted; the smallest over the corpus. None if the corpus names no such words.
     telling: float | None
 
 

@@ -13,33 +13,24 @@ RISE = 0.15  # share of the steps of one cycle until the peak rate
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How to train; the optimiser is the paper's Adam (§5.3).
+    """How to train; the optimiser is the paper's Adam (§5.3)."""
 
-    Args:
-        steps: optimiser steps.
-        batch_size: sentence pairs per step, over all processes; a smaller corpus is one batch.
-        schedule: "constant" keeps `learning_rate`; "warmup" is the paper's
-            d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5) and ignores `learning_rate`; "one-cycle" rises to
-            `learning_rate` and falls to 0 along a cosine.
-        label_smoothing: share of the target's probability that is spread over the vocabulary (§5.4).
-        clip_norm: the maximum norm of the gradients.
-        weight_decay: share, times the learning rate, that every matrix loses at a step (Loshchilov & Hutter 2019, arXiv
-            1711.05101); biases and norms lose nothing. The paper has none; without it, the longer the classroom was
-            trained, the larger its attention scores grew.
-        seed: of weights, batches and dropout; the same seed gives the same model on the same machine.
-        precision: "bfloat16" runs most products inside the network in 16 bits, for GPUs that are faster at it;
-            weights, gradients, Adam and the loss stay float32.
-    """
-
-    steps: int = 120
-    batch_size: int = 64
+    steps: int = 120  # of the optimiser
+    batch_size: int = 64  # sentence pairs per step, over all processes; a smaller corpus is one batch
+    # "constant" keeps `learning_rate`; "warmup" is the paper's d_model^-0.5 · min(step^-0.5, step · warmup_steps^-1.5)
+    # and ignores it; "one-cycle" rises to it and falls to 0 along a cosine.
     schedule: Schedule = "constant"
     learning_rate: float = 1e-3
     warmup_steps: int = 4000
-    label_smoothing: float = 0.0
-    clip_norm: float = 1.0
+    label_smoothing: float = 0.0  # share of the target's probability that is spread over the vocabulary (§5.4)
+    clip_norm: float = 1.0  # the maximum norm of the gradients
+    # Share, times the learning rate, that every matrix loses at a step (Loshchilov & Hutter 2019, arXiv 1711.05101);
+    # biases and norms lose nothing. The paper has none; without it, the longer the classroom was trained, the larger
+    # its attention scores grew.
     weight_decay: float = 0.0
-    seed: int = 0
+    seed: int = 0  # of weights, batches and dropout; the same seed gives the same model on the same machine
+    # "bfloat16" runs most products inside the network in 16 bits, for GPUs that are faster at it; weights, gradients,
+    # Adam and the loss stay float32.
     precision: Precision = "float32"
 
     def __post_init__(self) -> None:

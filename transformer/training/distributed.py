@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
-from torch.nn.parallel import DistributedDataParallel
+from torch import Tensor
 
 from ..inference.device import pick_device
 
@@ -22,10 +21,6 @@ class Processes:
 
     rank: int = 0
     count: int = 1
-
-    def synchronized(self, model: nn.Module) -> nn.Module:
-        """The model to call instead: its backward pass leaves the mean of all gradients on every process."""
-        return model if self.count == 1 else DistributedDataParallel(model)
 
     def total(self, values: Tensor) -> Tensor:
         """The sum over all processes."""
@@ -47,11 +42,8 @@ ALONE = Processes()
 
 
 def device_of_process(name: str | None) -> torch.device:
-    """`pick_device(name)`; with several processes, each takes the accelerator of its own local rank.
-
-    Raises:
-        ValueError: the device is not available, or there are more processes than devices.
-    """
+    """`pick_device(name)`; with several processes, each takes the accelerator of its own local rank. Raises ValueError:
+    the device is not available, or there are more processes than devices."""
     device = pick_device(name)
     if _count() == 1 or device.type == "cpu":
         return device

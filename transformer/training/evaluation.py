@@ -174,10 +174,7 @@ def measure_held_out(checkpoint: Checkpoint, corpus: str) -> dict[str, dict[str,
 
 def correlate(translator: Translator, sentences: Sequence[str]) -> dict[str, float]:
     """The rank correlations of a model's own translations. Integrated gradients would take minutes of a large model.
-
-    Raises:
-        SentenceError: the model cannot translate a sentence.
-    """
+    Raises SentenceError: the model cannot translate a sentence."""
     runs = translator.translate_many(sentences, value_weighted=True)
     return rank_correlations(translator, runs, [word_measures(translator, run, ["gradient × input"]) for run in runs])
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
 
 from ..data import Batch, PairFile, shuffled_batches
 from ..network.config import TransformerConfig
@@ -70,8 +71,9 @@ def train(
         torch.manual_seed(config.seed + processes.rank)
     device, pad = model.positions.device, model.config.pad_id
     optimizer = optimizer or adam(model, config.weight_decay)
-    network = processes.synchronized(model)
-    if network is not model:
+    network: nn.Module = model
+    if processes.count > 1:
+        network = DistributedDataParallel(model)  # its backward pass leaves the mean of all gradients on every process
         # DistributedDataParallel fixes the order of its sums in the first backward pass. As a training step, a resumed
         # run would round differently from an uninterrupted one. Without dropout, so that no random number is drawn.
         word = torch.ones(1, 1, dtype=torch.long, device=device)

@@ -27,17 +27,13 @@ STATE = "training-state.safetensors"
 
 @dataclass(frozen=True, eq=False)
 class TrainingState:
-    """Everything that a training resumes from, and its file.
-
-    Args:
-        run: the settings that must be equal to resume: JSON values by name.
-    """
+    """Everything that a training resumes from, and its file."""
 
     file: Path
     model: Transformer
     optimizer: torch.optim.Adam
     processes: Processes
-    run: dict[str, Any]
+    run: dict[str, Any]  # the settings that must be equal to resume: JSON values by name
 
     def save(self, step: int) -> None:
         """Save the state after a step. Every process calls this and the first one writes; the file is never partial."""

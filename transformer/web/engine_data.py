@@ -12,10 +12,10 @@ from ..data.alignment import GoldAlignment
 from ..data.nearest import known_pairs
 from ..inference.interventions import CHANGES
 from ..inference.translator import MAX_CHARACTERS
-from ..live.recordings import DIGITS, recordings
+from ..live.recordings import recordings, round_weights
 from ..mistakes import MISTAKES
 from ..network.config import TransformerConfig
-from .api import downloads, heads, mistakes, payload, sublayers, what_if, why
+from .api import downloads, mistakes, payload, sublayers, what_if, why
 from .api.runs import run
 from .schema import ChangeForm, CheckpointRequest, MistakeRequest, RunRequest, SweepRequest, change_form
 from .sessions.models import examples_of, translator
@@ -34,27 +34,21 @@ class KnownPair(TypedDict):
 
 
 class EngineData(TypedDict):
-    """What is known of a checkpoint before it runs; see `Corpus` and `Checkpoint`.
-
-    Attributes:
-        vocabularies: which fold what is typed.
-        unseen: the held-out set that training saw nothing of, of which there are `held_out_scores`; "" for none.
-        answers: which the engine cannot compute.
-    """
+    """What is known of a checkpoint before it runs; see `Corpus` and `Checkpoint`."""
 
     checkpoint: str
     source_length: int
     output_limit: int
     pad_source: bool
-    vocabularies: dict[Side, tuple[str, ...]]
+    vocabularies: dict[Side, tuple[str, ...]]  # which fold what is typed
     max_characters: int
     facts: payload.NetworkFacts
     changes: dict[str, ChangeForm]
     examples: list[str]
     pairs: list[KnownPair]
-    unseen: str
-    held_out_scores: heads.HeldOutScores | None
-    answers: list[Answer]
+    unseen: str  # the held-out set that training saw nothing of, of which there are `held_out_scores`; "" for none
+    held_out_scores: what_if.HeldOutScores | None
+    answers: list[Answer]  # which the engine cannot compute
 
 
 def engine_data(checkpoint: str) -> EngineData:
@@ -88,7 +82,7 @@ def engine_data(checkpoint: str) -> EngineData:
             for each in known_pairs(corpus)
         ],
         "unseen": next(iter(corpus.held_out), ""),
-        "held_out_scores": heads.heads(first)["held_out"],
+        "held_out_scores": what_if.heads(first)["held_out"],
         "answers": _answers(first, corpus),
     }
 
@@ -96,9 +90,7 @@ def engine_data(checkpoint: str) -> EngineData:
 def _mistake(first: RunRequest, name: str) -> mistakes.DecodingSymptom:
     """A mistake of decoding as the first example shows it: the networks with a mistake are here alone."""
     found = deepcopy(mistakes.mistake(MistakeRequest(**first.model_dump(), name=name)))
-    for side in (found["right"], found["wrong"]):
-        if side["attention"]:
-            side["attention"]["weights"] = [round(weight, DIGITS) for weight in side["attention"]["weights"]]
+    round_weights(found)
     return found
 
 

@@ -45,8 +45,3 @@ def build() -> gr.Blocks:
         for action in ACTIONS:
             gr.api(as_action(action), api_name=action.__name__, concurrency_id="actions")  # type: ignore[attr-defined]
     return page.queue(max_size=QUEUE_SIZE, default_concurrency_limit=MAX_ACTIONS, api_open=True)
-
-
-def head() -> str:
-    """What Gradio puts into the page's <head>."""
-    return (shipped("assets") / "head.html").read_text("utf-8")

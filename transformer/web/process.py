@@ -30,7 +30,7 @@ def serve() -> None:
     try:
         access_log.start()
         blocks = page.build()
-        app = application(blocks, page.head())
+        app = application(blocks)
     except ValueError as error:  # a device or a log format that does not exist, a corrupt checkpoint
         sys.exit(str(error))
     if on_zero_gpu():

@@ -37,11 +37,8 @@ NEED_SERVER = {name for name, each in QUESTIONS.items() if each.streams} | {
 
 
 def write(folder: Path, page: str = "") -> None:
-    """Write the site into a folder; other versions that are there go.
-
-    Args:
-        page: the address of a page with a server, to which visitors are led for what the site lacks.
-    """
+    """Write the site into a folder; other versions that are there go. `page` is the address of a page with a server, to
+    which visitors are led for what the site lacks."""
     files = _files()
     digests = (hashlib.sha256(name.encode() + content).digest() for name, content in sorted(files.items()))
     version = VERSIONS + hashlib.sha256(b"".join(digests)).hexdigest()[:12]

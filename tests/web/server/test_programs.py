@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
-    with TestClient(application(page.build(), page.head()), base_url="http://127.0.0.1:7860") as client:
+    with TestClient(application(page.build()), base_url="http://127.0.0.1:7860") as client:
         yield client
 
 

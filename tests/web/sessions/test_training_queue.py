@@ -39,18 +39,15 @@ class FakeWorker:
         self.file = Path()
         self._lines: asyncio.Queue[str | None] = asyncio.Queue()
 
-    def train(self, job: Job, file: Path) -> None:
-        assert threading.current_thread() is not threading.main_thread()
-        self.received.append(job.name)
-        self.file = file
-        file.write_bytes(b"half a model")
-
-    def train_mistake(self, mistake: str) -> None:
-        self.received.append(mistake)
-
-    def stop(self) -> None:
+    def send(self, line: str) -> None:
         assert not self.ended
-        self.received.append("stop")
+        request = {} if line == "stop" else json.loads(line)
+        if "job" in request:
+            assert threading.current_thread() is not threading.main_thread()
+            self.file = Path(request["file"])
+            self.file.write_bytes(b"half a model")
+            line = Job.from_json(request["job"]).name
+        self.received.append(request.get("mistake", line))
 
     async def lines(self, seconds: float) -> AsyncGenerator[str]:
         self.seconds = seconds

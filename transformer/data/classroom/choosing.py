@@ -98,19 +98,14 @@ class CoreChooser(Chooser):
 class ParsingChooser(Chooser):
     """Follows a path, then takes the first option of every choice; fails at a word that the clause has no more of.
 
-    Args:
-        known: what each attempt at the same sentence leaves for the next: empty before the first.
-
-    Attributes:
-        branches: the number of options at each choice so far.
-        steps: the number of choices and words so far.
+    `known` is what each attempt at the same sentence leaves for the next: empty before the first.
     """
 
     def __init__(self, source: str, path: Sequence[int], known: dict[Any, Any]) -> None:
         self.clauses = [clause.split() for clause in _LINK.split(source)]
         self.source, self.path, self._known = source, path, known
-        self.branches: list[int] = []
-        self.steps = 0
+        self.branches: list[int] = []  # the number of options at each choice so far
+        self.steps = 0  # the number of choices and words so far
         self.clause = source.split()
         self.left = [*self.clause]  # of the clause, once one has begun
 

@@ -95,11 +95,8 @@ def choose_clause(
     is_question: bool = False,
     shared: Phrase | None = None,
 ) -> Clause:
-    """A main clause, or after `first` a subordinate one; `link` is the conjunction between them, if there are two.
-
-    Args:
-        shared: the subject of the clause before, which this one leaves out: "ich bin krank und bleibe zu Hause".
-    """
+    """A main clause, or after `first` a subordinate one; `link` is the conjunction between them, if there are two. It
+    leaves a `shared` subject of the clause before out: "ich bin krank und bleibe zu Hause"."""
     parts = _choose_parts(chooser, bool(link) and first is None, first, is_question, shared)
     front = _choose_front(chooser, parts)
     de = _in_german_order(parts, front)

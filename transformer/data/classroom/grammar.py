@@ -28,17 +28,12 @@ _GREETINGS = [(each, each.german.split()) for each in GREETINGS]
 
 @dataclass(frozen=True)
 class Sentence(AlignedPair):
-    """A sentence of the grammar.
+    """A sentence of the grammar."""
 
-    Attributes:
-        lemmas: its nouns, its adjectives and its verbs.
-        combinations: (noun, adjective, verb) where the adjective describes the noun and the noun belongs to the verb.
-        pairs: (adjective, noun) and (noun, verb) of the same kind.
-    """
-
-    lemmas: tuple[frozenset[str], frozenset[str], frozenset[str]]
+    lemmas: tuple[frozenset[str], frozenset[str], frozenset[str]]  # its nouns, its adjectives and its verbs
+    # (noun, adjective, verb) where the adjective describes the noun and the noun belongs to the verb.
     combinations: frozenset[tuple[str, str, str]]
-    pairs: frozenset[tuple[str, str]]
+    pairs: frozenset[tuple[str, str]]  # (adjective, noun) and (noun, verb) of the same kind
 
 
 def generate(rng: random.Random, chooser: type[Chooser] = Chooser) -> Sentence:

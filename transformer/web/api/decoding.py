@@ -7,7 +7,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from itertools import zip_longest
+from typing import Any, Literal
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
@@ -113,14 +114,10 @@ def _hypotheses(tree: BeamTree, vocab: Vocabulary) -> list[RankedText]:
     found: list[RankedText] = []
     for n in sorted(finished or unfinished, key=lambda n: (-tree.branches[n].score, n != tree.best)):
         branch = tree.branches[n]
-        ids, here = [vocab.ids[branch.token]], branch
-        while here.parent is not None:
-            here = tree.branches[here.parent]
-            ids.append(vocab.ids[here.token])
         found.append(
             {
                 "branch": n,
-                "text": vocab.decode(reversed(ids)),
+                "text": vocab.decode(vocab.ids[token] for token in decoding.output_of(n, tree.branches)),
                 "log_probability": branch.log_probability,
                 "probability": math.exp(branch.log_probability),
                 "score": branch.score,
@@ -176,8 +173,8 @@ def sampled(request: SampleRequest) -> Sample:
     """A translation whose words are drawn, with what they were drawn from."""
     model, settings = translator(request.checkpoint), request.model_dump(exclude=set(RunRequest.model_fields))
     if request.seed is None:
-        greedy, sampling = run(request.checkpoint, request.sentence), Sampling(**settings | {"seed": 0})
-        settings["seed"] = model.first_other_seed(greedy, sampling) or 0
+        greedy = [step.candidates.distribution for step in run(request.checkpoint, request.sentence).steps]
+        settings["seed"] = Sampling(**settings | {"seed": 0}).first_other_seed(greedy) or 0
     sampling = Sampling(**settings)
     drawn = model.translate(request.sentence, sampling=sampling)
     ids = model.checkpoint.tgt_vocab.ids
@@ -247,22 +244,17 @@ class TeacherForcing(TypedDict):
     reference: bool
 
 
-class _TeacherForcedRun(NamedTuple):
-    """A free run, the reference, and the run with teacher forcing; without a reference all three are the free run,
-    because forcing its own output changes nothing."""
-
-    free: Translation
-    wanted: tuple[str, ...]
-    forced: Translation
+TeacherForcedRun = tuple[Translation, tuple[str, ...], Translation]  # a free run, what is wanted, and the forced run
 
 
-def _teacher_forced(request: RunRequest) -> _TeacherForcedRun:
+def _teacher_forced(request: RunRequest) -> TeacherForcedRun:
+    """Without a reference all three are the free run, because forcing its own output changes nothing."""
     own = run(request.checkpoint, request.sentence)
     pair = reference(request.checkpoint, own)
     if not pair:
-        return _TeacherForcedRun(own, own.output, own)
+        return own, own.output, own
     wanted = (*pair.target.split(), END)
-    return _TeacherForcedRun(own, wanted, translator(request.checkpoint).translate(request.sentence, forced=wanted))
+    return own, wanted, translator(request.checkpoint).translate(request.sentence, forced=wanted)
 
 
 @cached_per_checkpoint(16)
@@ -272,17 +264,16 @@ def forced(request: ForcedRequest) -> TeacherForcing:
     return _compared(request, _teacher_forced(request), request.mistake)
 
 
-def _compared(request: RunRequest, runs: _TeacherForcedRun, mistake: ForcedMistake | None) -> TeacherForcing:
+def _compared(request: RunRequest, runs: TeacherForcedRun, mistake: ForcedMistake | None) -> TeacherForcing:
     own, wanted, forced = runs
     free = own
+    teacher = _rows(forced, [each.candidates[0] for each in forced.steps], wanted)
     if mistake:
         last = min(len(wanted), len(own.output)) - 1
         if mistake.step > last:
             raise ValueError(f"A mistake happens at a step from 0 to {last}.")
         model = translator(request.checkpoint)
         free = model.translate(request.sentence, forced=(*own.output[: mistake.step], mistake.word))
-    teacher = _rows(forced, [each.candidates[0] for each in forced.steps], wanted)
-    if mistake:
         output = next(each for each in forced.steps[mistake.step].candidates if each.token == mistake.word)
         teacher[mistake.step] |= {"output": output.token, "probability": output.probability}
     rows = _rows(free, [Candidate(each.token, each.probability) for each in free.steps], wanted)
@@ -304,7 +295,7 @@ def diverging(request: RunRequest) -> TeacherForcing:
     mistake is forced where nothing would follow it."""
     runs, likeliest = _teacher_forced(request), None
     config = translator(request.checkpoint).checkpoint.model.config
-    tries = MAX_TRIED_WORK // (len(runs.free.output) * count_parameters(config))
+    tries = MAX_TRIED_WORK // (len(runs[0].output) * count_parameters(config))
     for mistake in _likely_mistakes(runs)[: max(2, tries)]:
         found = _compared(request, runs, mistake)
         if not found["recovered"]["free"]:
@@ -313,7 +304,7 @@ def diverging(request: RunRequest) -> TeacherForcing:
     return likeliest or _compared(request, runs, None)
 
 
-def _likely_mistakes(runs: _TeacherForcedRun) -> list[ForcedMistake]:
+def _likely_mistakes(runs: TeacherForcedRun) -> list[ForcedMistake]:
     """Words that the model could output instead of the right one before its last step, the likeliest first."""
     own, wanted, _ = runs
     found = [
@@ -327,21 +318,16 @@ def _likely_mistakes(runs: _TeacherForcedRun) -> list[ForcedMistake]:
 
 def _rows(translation: Translation, output: list[Candidate], wanted: tuple[str, ...]) -> list[ForcedRow]:
     """After the reference's end nothing is wanted."""
+    rows = zip_longest(translation.decoder_input, output, wanted[: len(output)])
     return [
-        {
-            "read": read,
-            "output": each.token,
-            "probability": each.probability,
-            "wanted": wanted[t] if t < len(wanted) else None,
-        }
-        for t, (read, each) in enumerate(zip(translation.decoder_input, output, strict=True))
+        {"read": read, "output": each.token, "probability": each.probability, "wanted": word}
+        for read, each, word in rows
     ]
 
 
 def _recovered(rows: list[ForcedRow], wanted: tuple[str, ...], mistake: ForcedMistake | None) -> bool:
-    start = mistake.step if mistake else 0
-    rest = wanted[start + 1 if mistake else 0 :]
-    outputs = tuple(row["output"] for row in rows[start:])
+    rest = wanted[mistake.step + 1 :] if mistake else wanted
+    outputs = tuple(row["output"] for row in rows[mistake.step if mistake else 0 :])
     return not rest or outputs[-len(rest) :] == rest
 
 

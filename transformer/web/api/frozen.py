@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlencode
 
 import numpy as np
@@ -32,17 +32,13 @@ from ...network.int8 import is_int8
 from .. import schema
 from ..sessions.models import Model, described, is_lent, lent, translator
 from ..shell import file_document
-from . import checks, heads, positions, runs, sublayers, translate, why
+from . import runs, sublayers, translate, what_if, why
 from .opening import page_schema
 from .payload import byte_planes
 from .question import Question
 
-TABS = ("overview", "translate", "attention", "positions", "inside")
-# Of an address: what is left of it says where one is in this run.
-PARAMETERS = (
-    *("tab", "kind", "drawing", "measure", "layer", "head", "query", "step", "mean", "gold", "words", "why"),
-    *("language", "present"),
-)
+TABS = get_args(schema.NotebookPlace.__annotations__["tab"])
+PARAMETERS = (*schema.NotebookPlace.__annotations__, "language", "present")  # of an address: where one is in this run
 SMALL = 10_000_000  # parameters: up to this, numbers have all their bits
 MAX_EXPLAINING = 1  # estimated seconds, which refining makes some eight at most, beside what is opened
 MAX_ARRAYS = 2_030_000  # bytes, compressed: the file then has 3 MB at most
@@ -256,26 +252,22 @@ def _answer(bundle: _Bundle, run: Translation, shown: Any, place: Mapping[str, s
     asked = {"sentence": run.sentence, "changes": shown["changes"]}
     add, model = bundle.add, bundle.model
     add(sublayers.shapes)
-    for function in (checks.checks, sublayers.value_norms, why.lens):
+    for function in (sublayers.checks, sublayers.value_norms, why.lens):
         add(function, **asked)
     for stack in ("encoder", "decoder"):
-        add(positions.input_sum, **asked, stack=stack)
+        add(sublayers.input_sum, **asked, stack=stack)
     for step, other, words in () if is_int8(model) else _explained(model.config, run, shown, place):
         add(why.why, **asked, step=step, other=other, words=words)
     if ablations and not run.interventions.changes:  # of others, heads are not ablated
-        add(heads.heads, sentence=run.sentence)
+        add(what_if.heads, sentence=run.sentence)
     layers = {kind: shown["attention"][kind]["layers"] for kind in KINDS}
     every = [(kind, layer) for kind in ("cross", "decoder", "encoder") for layer in reversed(range(layers[kind]))]
-    layer = _number(place, "layer") if "layer" in place else _sharpest(run)
+    sharpest = max(range(len(run.attention.cross)), key=lambda layer: run.attention.cross[layer].weights.max())
+    layer = _number(place, "layer") if "layer" in place else sharpest  # as `openingPlace` of state.ts
     opened, full = (place.get("kind", "cross"), layer), set()
     for kind, layer in sorted(every, key=lambda each: each != opened):
         if kind not in full and not add(sublayers.inside, **asked, kind=kind, layer=layer):
             full.add(kind)
-
-
-def _sharpest(run: Translation) -> int:
-    """The layer of cross-attention that a page opens on: see `openingPlace` of state.ts."""
-    return max(range(len(run.attention.cross)), key=lambda layer: run.attention.cross[layer].weights.max())
 
 
 def _explained(

@@ -7,6 +7,7 @@ from typing import Any, Literal, NotRequired, cast
 import numpy as np
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
+from ...analysis import ComparedStep
 from ...data import AlignedPair
 from ...data.alignment import GoldAlignment
 from ...data.pieces import PieceVocabulary
@@ -65,13 +66,6 @@ class NetworkFacts(TypedDict):
     target_words: int
 
 
-class ComparedStep(TypedDict):
-    """A baseline's step compared with the modified run: see analysis.run_comparison."""
-
-    new_probability: float | None
-    same_input: bool
-
-
 class PageMaps(StackedMaps):
     """All maps of one kind. Weights are little-endian 32-bit floats, or with `packed` the bytes of that function."""
 
@@ -105,7 +99,7 @@ class Run(TypedDict):
     attention: dict[Kind, PageMaps]
     reference: Reference | None
     words: NotRequired[RunWords]
-    comparison: NotRequired[list[ComparedStep]]
+    comparison: NotRequired[tuple[ComparedStep, ...]]
 
 
 class FloatArray(TypedDict):

@@ -1,18 +1,29 @@
-"""Every number inside the network, for Inside a head and the lesson."""
+"""Every number inside the network, and checks of them; the positional encoding for programs too."""
 
 from dataclasses import fields
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...analysis import sublayer as analysis
+from ...analysis.self_checks import Check, check
 from ...analysis.sublayer import inspect_sublayer, parameter_row, residual_stream
 from ...inference.attention_maps import KINDS, Kind
 from ...inference.interventions import Stack
 from ...network.config import TransformerConfig
+from ...network.layers import sinusoidal_positions
 from ...network.shapes import shapes as shapes_of
-from ..schema import ChangedRunRequest, CheckpointRequest, ParametersRequest, SublayerRequest, ValueRequest
+from ..schema import (
+    MAX_VALUES,
+    ChangedRunRequest,
+    CheckpointRequest,
+    InputRequest,
+    ParametersRequest,
+    SublayerRequest,
+    ValueRequest,
+    ValuesRequest,
+)
 from ..sessions.models import cached_per_checkpoint, translator
 from .payload import FloatArray, array, floats
 from .runs import run_of
@@ -53,6 +64,16 @@ class ShapeRow(TypedDict):
     paper: list[Size]
 
 
+class InputParts(TypedDict):
+    """Embedding + position = input, (tokens, d_model) each as base64 of float32."""
+
+    tokens: tuple[str, ...]
+    d_model: int
+    embedding: str
+    positions: str
+    input: str
+
+
 @cached_per_checkpoint(16)
 def inside(request: SublayerRequest) -> Sublayer:
     """Every number of one attention sublayer."""
@@ -91,6 +112,26 @@ def stack(request: ChangedRunRequest) -> dict[Stack, FloatArray]:
     return {"encoder": array(found["encoder"]), "decoder": array(found["decoder"])}
 
 
+@cached_per_checkpoint(16)
+def input_sum(request: InputRequest) -> InputParts:
+    """Embedding + position = input of a stack of a run."""
+    translation = run_of(request)
+    read = translation.source_input if request.stack == "encoder" else translation.target_input
+    return {
+        "tokens": read.tokens,
+        "d_model": read.input.shape[1],
+        "embedding": floats(read.embedding),
+        "positions": floats(read.positions),
+        "input": floats(read.input),
+    }
+
+
+@cached_per_checkpoint(256)
+def checks(request: ChangedRunRequest) -> list[Check]:
+    """Measurements on one run, each with its limit."""
+    return check(translator(request.checkpoint), run_of(request))
+
+
 def parameters(request: ParametersRequest) -> ParameterRow:
     """One row of a matrix and its bias."""
     model = translator(request.checkpoint)
@@ -111,3 +152,20 @@ def shapes(request: CheckpointRequest) -> list[ShapeRow]:
         {"stage": here.stage, "layers": here.layers, "here": named(here.shape), "paper": named(paper.shape)}
         for here, paper in both
     ]
+
+
+def positions(length: int = 10, d_model: int = 64) -> dict[str, Any]:
+    """Compute the sinusoidal positional encoding of "Attention Is All You Need".
+
+    Args:
+        length: how many positions.
+        d_model: how many dimensions, an even number; length × d_model is at most 4096.
+
+    Returns:
+        length, d_model, and values [position][dimension]: sines at even dimensions, cosines at odd ones.
+    """
+    request = ValuesRequest(length=length, d_model=d_model)
+    if request.length * request.d_model > MAX_VALUES:
+        raise ValueError(f"length × d_model is at most {MAX_VALUES}.")
+    encoding = sinusoidal_positions(request.length, request.d_model).tolist()
+    return {"length": length, "d_model": d_model, "values": [[round(value, 4) for value in row] for row in encoding]}

@@ -64,8 +64,5 @@ def _page(checkpoint: str, sentence: str, changes: Interventions) -> Run:
     translation = run(checkpoint, sentence, changes)
     shown = for_page(translation, reference(checkpoint, translation), translator(checkpoint).checkpoint)
     if changes.changes:
-        steps = compare(run(checkpoint, sentence), translation).steps
-        shown["comparison"] = [
-            {"new_probability": step.new_probability, "same_input": step.same_input} for step in steps
-        ]
+        shown["comparison"] = compare(run(checkpoint, sentence), translation).steps
     return shown

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
+from itertools import zip_longest
 from typing import Any, Literal, cast
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
@@ -11,6 +12,7 @@ from ...analysis.experiments import Experiment, on_sentence, shipped
 from ...analysis.head_ablation import (
     Head,
     HeadAblation,
+    ablate_cross_attention,
     ablations,
     cross_attention_ablations,
     pairs_as_data,
@@ -22,6 +24,7 @@ from ...data.vocabulary import END, PAD, START
 from ...inference.attention_maps import KINDS, Kind
 from ...messages import MessageError
 from ...network.cost import count_heads
+from ...training.evaluation import alignment_scores
 from ..client import Client
 from ..schema import ChangedRunRequest, CheckpointRequest, HeadsRequest, RunRequest, SweepRequest
 from ..sessions.models import cached_per_checkpoint, is_large, readable, translator
@@ -70,6 +73,20 @@ class AblatedHeads(TypedDict):
     event: Literal["ablated"]
     done: int
     of: int
+    ablations: list[HeadAblation]
+
+
+class HeldOutScores(TypedDict):
+    """The alignment error rate of each cross-attention head, [layer][head], over the held-out sentences."""
+
+    sentences: int
+    error_rates: list[list[float]]
+
+
+class Heads(TypedDict):
+    """How well each cross-attention head aligns words, and the run without it."""
+
+    held_out: HeldOutScores | None
     ablations: list[HeadAblation]
 
 
@@ -164,6 +181,23 @@ def _held_out(checkpoint: str) -> list[tuple[str, str]]:
     return [(pair.source, pair.target) for pair in pairs]
 
 
+@cached_per_checkpoint(16)
+def heads(request: RunRequest) -> Heads:
+    """Each head's alignment error rate over the held-out set, if there is one, and the run without each head."""
+    return {
+        "held_out": _held_out_scores(request.checkpoint),
+        "ablations": ablate_cross_attention(translator(request.checkpoint), run(request.checkpoint, request.sentence)),
+    }
+
+
+@cached_per_checkpoint(16, own=16)
+def _held_out_scores(checkpoint: str) -> HeldOutScores | None:
+    pairs = readable(checkpoint)
+    if not pairs:
+        return None
+    return {"sentences": len(pairs), "error_rates": alignment_scores(translator(checkpoint).checkpoint, pairs).heads}
+
+
 def vocabulary(request: CheckpointRequest) -> dict[Literal["source", "target"], list[str]]:
     """The words that a model reads, and those that it can output."""
     known = translator(request.checkpoint).checkpoint
@@ -198,14 +232,7 @@ def what_if(sentence: str, changes: list[dict[str, Any]], checkpoint: str = "toy
         "baseline": for_programs(baseline),
         "modified": for_programs(modified),
         "same_text": baseline.text == modified.text,
-        "steps": [
-            {
-                "word": step.baseline and step.baseline.token,
-                "new_probability": step.new_probability,
-                "same_input": step.same_input,
-            }
-            for step in both.steps
-        ],
+        "steps": [{"word": word, **vars(step)} for word, step in zip_longest(baseline.output, both.steps)],
         "difference": both.maps,
     }
 

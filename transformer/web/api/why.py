@@ -6,7 +6,7 @@ import numpy as np
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...analysis.contribution import integrated_gradients, logit_lens
-from ...analysis.word_removal import scores_without
+from ...analysis.head_ablation import scores_without
 from ...data.vocabulary import PAD
 from ...training.evaluation import MEASURED
 from ..schema import ChangedRunRequest, CheckpointRequest, WhyRequest
@@ -15,23 +15,14 @@ from .runs import run_of
 
 
 class Why(TypedDict):
-    """Why a step outputs its token, or prefers it to another one: measures of each source word but padding.
+    """Why a step outputs its token, or prefers it to another one: measures of each source word but padding."""
 
-    Attributes:
-        keys: the words' numbers, from 0.
-        attribution: integrated gradients, in logits.
-        complete: their sum, with those of the decoder's inputs, as a share of what it should be.
-        attention: the mean weight of all layers and heads of cross-attention.
-        score: the token's probability, or by how much its logit leads.
-        without: the same where no layer's cross-attention may attend to the word.
-    """
-
-    keys: list[int]
-    attribution: list[float]
-    complete: float
-    attention: list[float]
-    score: float
-    without: list[float]
+    keys: list[int]  # the words' numbers, from 0
+    attribution: list[float]  # integrated gradients, in logits
+    complete: float  # their sum, with those of the decoder's inputs, as a share of what it should be
+    attention: list[float]  # the mean weight of all layers and heads of cross-attention
+    score: float  # the token's probability, or by how much its logit leads
+    without: list[float]  # the same where no layer's cross-attention may attend to the word
 
 
 class Lens(TypedDict):
@@ -42,16 +33,11 @@ class Lens(TypedDict):
 
 
 class Scored(TypedDict):
-    """How well three measures do on held-out `sentences`, from the card of the checkpoint; empty where it has nothing.
-
-    Attributes:
-        error_rate: of alignments with gold.
-        correlation: Spearman's, with the effect of masking a source word.
-    """
+    """How well three measures do on held-out `sentences`, as the checkpoint's card says; empty where it has nothing."""
 
     sentences: int
-    error_rate: dict[str, float]
-    correlation: dict[str, float]
+    error_rate: dict[str, float]  # of alignments with gold
+    correlation: dict[str, float]  # Spearman's, with the effect of masking a source word
 
 
 SCORED = {  # as the card names them

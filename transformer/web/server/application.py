@@ -64,8 +64,8 @@ class FairCalls:
             await PlainTextResponse("Too many calls wait. Try again in a moment.", 503)(scope, receive, send)
 
 
-def application(page: gr.Blocks, head: str) -> FastAPI:
-    """The page, with these contents of its <head>, and its server."""
+def application(page: gr.Blocks) -> FastAPI:
+    """The page and its server."""
     app = FastAPI(
         openapi_url=None,
         routes=[*page_routes.routes(QUESTIONS), *files.ROUTES],
@@ -85,7 +85,7 @@ def application(page: gr.Blocks, head: str) -> FastAPI:
             "middleware": [Middleware(FairCalls), Middleware(Preload)],
             "exception_handlers": gradio_internals.error_handlers(),
         },
-        head=head,
+        head=(shipped("assets") / "head.html").read_text("utf-8"),
         css_paths=[files.BUNDLE["app.css"]],
         theme=gr.themes.Base(
             font=["ui-sans-serif", "system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]

@@ -31,7 +31,7 @@ from ..api.turns import turn
 from ..client import client_of
 from ..fair_queue import TryAgainError
 from ..schema import TranslateRequest
-from ..sessions.models import logged_name
+from ..sessions.models import log_action
 
 INLINE = 16 * 2**10  # bytes of a body that is read without a thread of its own
 COMPRESSED_BYTES, LEVEL = 128 * 2**10, 1  # at least; weights do not become smaller at a higher level
@@ -78,10 +78,8 @@ class _Call:
     request: Any = None
 
     def log(self, outcome: str) -> None:
-        sentence = getattr(self.request, "sentence", None)
-        checkpoint = logged_name(getattr(self.request, "checkpoint", None))
-        characters = None if sentence is None else len(sentence)
-        access_log.action(self.question.name, self.started, outcome, checkpoint=checkpoint, characters=characters)
+        about = (getattr(self.request, name, None) for name in ("checkpoint", "sentence"))
+        log_action(self.question.name, self.started, outcome, *about)
 
 
 async def _answered(call: _Call, request: Request) -> Response:

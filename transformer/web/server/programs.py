@@ -17,7 +17,7 @@ from ..api.question import message, sentence
 from ..api.turns import turn
 from ..client import NOBODY, client_of
 from ..sessions.model_store import is_own_model
-from ..sessions.models import logged_name, no_checkpoint
+from ..sessions.models import log_action, no_checkpoint
 from .guard import FAULT
 
 
@@ -50,9 +50,7 @@ def as_action(function: Callable[..., Any]) -> Callable[..., Any]:
             access_log.fault(function.__name__, error)
             raise gr.Error(FAULT, print_exception=False) from None
         finally:
-            checkpoint, text = logged_name(values.get("checkpoint")), values.get("sentence")
-            characters = len(text) if isinstance(text, str) else None
-            access_log.action(function.__name__, started, outcome, checkpoint=checkpoint, characters=characters)
+            log_action(function.__name__, started, outcome, values.get("checkpoint"), values.get("sentence"))
 
     first = inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=gr.Request)
     action.__signature__ = inspect.signature(function).replace(parameters=[first, *parameters])  # type: ignore[attr-defined]

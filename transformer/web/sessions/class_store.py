@@ -2,6 +2,8 @@
 
 A class is a version and named texts. Every change of it counts its version on, and writes single texts, so that votes
 that come to two replicas at once do not overwrite each other. A replica reads what has changed since its version.
+
+All methods block. They may be called in any thread, in one at a time.
 """
 
 import os
@@ -9,7 +11,7 @@ import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 from tempfile import gettempdir
-from typing import Any, Protocol
+from typing import Any
 
 from .. import access_log
 
@@ -21,26 +23,12 @@ FORMAT = 1
 Fields = Mapping[str, str]
 
 
-class ClassStore(Protocol):
-    """All methods block. They may be called in any thread, in one at a time."""
-
-    errors: tuple[type[Exception], ...]  # that they raise where the store cannot be reached, is full or broken
-
-    def read(self, known: Mapping[str, int]) -> dict[str, tuple[int, Fields]]:
-        """Every class by its code: its version, and the texts that have changed since a known one."""
-
-    def write(self, code: str, fields: Fields, is_new: bool = False) -> bool:
-        """Returns whether it was written: a class must be there, and a new one must not."""
-
-    def delete(self, code: str) -> None: ...
-
-
 class SqliteStore:
     """A file in a folder, which all processes of a machine share; without a folder, classes are in memory only. Any
     change survives the end of the process, however it ends, as soon as `write` has returned; only if the machine loses
     its power, the changes of the last seconds may be lost."""
 
-    errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+    errors: tuple[type[Exception], ...] = (sqlite3.Error,)  # where the store cannot be reached, is full or broken
 
     def __init__(self, folder: Path | None) -> None:
         file = str(folder / "classes.sqlite") if folder else ":memory:"
@@ -56,6 +44,7 @@ class SqliteStore:
             self._db = _opened(file)
 
     def read(self, known: Mapping[str, int]) -> dict[str, tuple[int, Fields]]:
+        """Every class by its code: its version, and the texts that have changed since a known one."""
         changed = "select name, value from field where code = ? and version > ?"
         found: dict[str, tuple[int, Fields]] = {}
         for code, version in self._db.execute("select code, version from class").fetchall():
@@ -64,6 +53,7 @@ class SqliteStore:
         return found
 
     def write(self, code: str, fields: Fields, is_new: bool = False) -> bool:
+        """Returns whether it was written: a class must be there, and a new one must not."""
         version = "update class set version = version + 1 where code = ?"
         if is_new:
             version = "insert or ignore into class values (?, 1)"
@@ -148,6 +138,9 @@ class RedisStore:
         versions, *rest = _keys(code)
         self._redis.zrem(versions, code)
         self._redis.delete(*rest)
+
+
+ClassStore = SqliteStore | RedisStore
 
 
 def _keys(code: str = "") -> list[str]:

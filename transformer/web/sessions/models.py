@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache, wraps
 from itertools import count
-from typing import Any, Concatenate, NotRequired, ParamSpec, TypeVar
+from typing import Any, NotRequired, TypeVar, cast
 
 from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
@@ -29,9 +29,7 @@ WORDS = 20  # of a held-out pair, both sides
 _lent: dict[str, Translator] = {}
 _numbers = count()
 
-P = ParamSpec("P")
-T = TypeVar("T")
-About = TypeVar("About", bound=str | CheckpointRequest)
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @contextmanager
@@ -79,9 +77,7 @@ def found_in_card(pattern: str, text: str) -> str | None:
     return found[1] if found else None
 
 
-def cached_per_checkpoint(
-    most: int, own: int = 0
-) -> Callable[[Callable[Concatenate[About, P], T]], Callable[Concatenate[About, P], T]]:
+def cached_per_checkpoint(most: int, own: int = 0) -> Callable[[F], F]:
     """Keep a function's latest `most` answers about shipped models, and its latest `own` about large ones, which are
     visitors' and real ones, as long as they are there. Its first argument is a checkpoint, or a request about one.
 
@@ -91,18 +87,18 @@ def cached_per_checkpoint(
     also of a kept one.
     """
 
-    def keep(answer: Callable[Concatenate[About, P], T]) -> Callable[Concatenate[About, P], T]:
+    def keep(answer: F) -> F:
         shipped: Any = lru_cache(maxsize=most)(answer)
         owned: Any = lru_cache(maxsize=own)(answer)
         when_unloaded.append(owned.cache_clear)
 
         @wraps(answer)
-        def ask(about: About, /, *more: P.args, **named: P.kwargs) -> T:
+        def ask(about: str | CheckpointRequest, *more: Any) -> Any:
             checkpoint = about if isinstance(about, str) else about.checkpoint
             translator(checkpoint)
-            return (owned if is_large(checkpoint) else shipped)(about, *more, **named)
+            return (owned if is_large(checkpoint) else shipped)(about, *more)
 
-        return ask
+        return cast(F, ask)
 
     return keep
 
@@ -177,11 +173,12 @@ def title(checkpoint: str) -> str:
     return model.name if model else checkpoint
 
 
-def logged_name(checkpoint: object) -> str | None:
-    """What the log may say of a checkpoint: the name of a shipped or a real one, "own", or nothing."""
-    if isinstance(checkpoint, str) and checkpoint in (*available_checkpoints(), *real_models()):
-        return checkpoint
-    return "own" if is_own_model(checkpoint) else None
+def log_action(name: str, started: float, outcome: str, checkpoint: object, sentence: object) -> None:
+    """Log what may be said of an action: the name of a shipped or a real checkpoint, "own", or nothing."""
+    is_public = isinstance(checkpoint, str) and checkpoint in (*available_checkpoints(), *real_models())
+    shown = checkpoint if is_public else "own" if is_own_model(checkpoint) else None
+    characters = len(sentence) if isinstance(sentence, str) else None
+    log.action(name, started, outcome, checkpoint=shown, characters=characters)
 
 
 class RealModel(TypedDict):

@@ -92,7 +92,7 @@ class RealModels:
         return model.listed if model else None
 
     def __contains__(self, checkpoint: object) -> bool:
-        return isinstance(checkpoint, str) and checkpoint in self._models
+        return self.find(checkpoint) is not None
 
     def counts(self) -> dict[str, Any]:
         """The bytes of each model in memory, of all, and how many they may be."""

@@ -80,17 +80,9 @@ class Worker:
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self.process: subprocess.Popen[str] = subprocess.Popen(command, cwd=ROOT, encoding="utf-8", **pipes)
 
-    def train(self, job: Job, file: Path) -> None:
-        self._send(json.dumps({"job": job.to_json(), "file": str(file)}))
-
-    def train_mistake(self, mistake: str) -> None:
-        self._send(json.dumps({"mistake": mistake}))
-
-    def stop(self) -> None:
-        """End the training after its present step; its last events follow."""
-        self._send("stop")
-
-    def _send(self, line: str) -> None:
+    def send(self, line: str) -> None:
+        """The request that worker.py reads, then perhaps "stop": the training ends after its present step, and its last
+        events follow."""
         assert self.process.stdin
         with suppress(BrokenPipeError, ValueError):  # if it has ended, `lines` shows that
             self.process.stdin.write(line + "\n")
@@ -172,7 +164,7 @@ class TrainingQueue:
             if training.run == run:
                 training.stopped = True
                 if training.worker:
-                    training.worker.stop()
+                    training.worker.send("stop")
 
     def check(self, client: Client) -> None:
         """Raises MessageError where the session trains already; programs have none, and wait for each other."""
@@ -193,7 +185,7 @@ class TrainingQueue:
             self.check(client)
             # A session of its own: the listener's may leave, and train a model.
             own = Client(client.address, f"{mistake} {secrets.token_hex(8)}")
-            work = partial(self._work, begin=lambda worker: worker.train_mistake(mistake))
+            work = partial(self._work, request={"mistake": mistake})
             run = self._mistakes[mistake] = SharedRun(self._queued(own, work, MISTAKE_SECONDS))
         async with aclosing(run.listen()) as events:
             async for event in events:
@@ -284,10 +276,10 @@ class TrainingQueue:
 
     async def _job_events(self, training: _Training, job: Job, file: Path) -> Events:
         """The events of the training's process: on a GPU, if that is worth while and can be had."""
-
         is_large = count_parameters(TransformerConfig(**job.model)) >= THREADS_FROM
         for module in (ON_GPU, ON_CPU) if is_large and on_zero_gpu() else (ON_CPU,):
-            async with aclosing(self._work(training, lambda worker: worker.train(job, file), module)) as events:
+            request = {"job": job.to_json(), "file": str(file)}
+            async with aclosing(self._work(training, request, module)) as events:
                 with suppress(TimeoutError):
                     first = await asyncio.wait_for(anext(events), GPU_SECONDS if module == ON_GPU else None)
                     if module == ON_CPU or first["event"] != "error":  # the process has not ended
@@ -296,15 +288,15 @@ class TrainingQueue:
                             yield event
                         return
 
-    async def _work(self, training: _Training, begin: Callable[[Worker], None], module: str = ON_CPU) -> Events:
-        """The events of a process of its own; an error if it ends without a result."""
+    async def _work(self, training: _Training, request: dict[str, str], module: str = ON_CPU) -> Events:
+        """The events of a process of its own, which gets a request; an error if it ends without a result."""
         worker = await self._start_worker(module)
         finished = False
         try:
-            await asyncio.to_thread(begin, worker)  # blocks while the process loads
+            await asyncio.to_thread(worker.send, json.dumps(request))  # blocks while the process loads
             training.worker = worker
             if training.stopped:
-                worker.stop()
+                worker.send("stop")
             async with aclosing(worker.lines(self.limits.seconds + GRACE_SECONDS)) as lines:
                 async for line in lines:
                     event = json.loads(line)
