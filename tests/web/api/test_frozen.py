@@ -134,7 +134,7 @@ def test_of_a_long_run_the_opened_sublayer_comes_first(
 
 
 def test_no_file_explains_more_steps_than_takes_a_bounded_work(marian: Path) -> None:
-    """Of a small model too: a long run has hundreds of steps, each with four explanations. The opened one is first."""
+    """A small model's too: a long run has hundreds of steps, each with four explanations. The opened one is first."""
     run = Translator.load(marian).translate("Frau Müller wohnt 1987 in Wien!")
     shown = to_jsonable_python(for_page(run, None, run.translator.checkpoint))
     place = {"step": "3", "words": "yes", "why": "contrast"}
