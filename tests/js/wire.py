@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from transformer.live.events import Failed
-from transformer.mistakes import Symptom
+from transformer.live.mistake_training import Symptom
 from transformer.web import schema
 from transformer.web.api.mistakes import MistakeCode
 from transformer.web.api.opening import Opening

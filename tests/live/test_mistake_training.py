@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from transformer import Translator
 from transformer.live import recordings as recorded
-from transformer.live.mistake_training import retrain
+from transformer.live.mistake_training import for_page, retrain
 from transformer.live.recordings import record, recordings
 from transformer.mistakes import MISTAKES, TrainingMistake
 
@@ -49,3 +50,14 @@ def test_a_training_is_recorded_as_it_was_recorded_before(events: list[Any], mon
     assert [step for step, _ in one["wrong"]] == [step for step, _ in two["wrong"]]
     assert one["symptom"]["wrong"]["text"] == two["symptom"]["wrong"]["text"]
     assert one["wrong"][0][1] == pytest.approx(two["wrong"][0][1], rel=1e-3)
+
+
+def test_a_map_is_sent_row_by_row(toy: Translator) -> None:
+    found: Any = MISTAKES["cross_padding"]
+    symptom = found.run(toy, "ich möchte ein Bier")
+    sent = json.loads(json.dumps(for_page(symptom)))["wrong"]["attention"]
+    seen = symptom.wrong.attention
+    assert sent["weights"] == seen.weights.ravel().tolist()
+    assert (sent["kind"], sent["layer"], sent["heads"]) == ("cross", seen.layer, 8)
+    assert (sent["queries"], sent["keys"]) == (list(seen.query_tokens), list(seen.key_tokens))
+    assert sent["allowed"] == seen.allowed.tolist()

@@ -2,8 +2,9 @@
 
 import pytest
 
+from transformer.live.mistake_training import Symptom
 from transformer.live.recordings import FILE, learned_from, recordings
-from transformer.mistakes import MISTAKES, Symptom, TrainingMistake
+from transformer.mistakes import MISTAKES, TrainingMistake
 
 TRAININGS = [each for each in MISTAKES.values() if isinstance(each, TrainingMistake)]
 

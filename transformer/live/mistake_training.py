@@ -1,14 +1,46 @@
 """A training mistake, live: small models are trained with and without it, as a stream of events."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 import torch
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
-from ..mistakes import Symptom, TrainingMistake
+from .. import mistakes
+from ..inference.attention_maps import AttentionMap, Kind
+from ..mistakes import TrainingMistake
 from .stream import SEND_SECONDS
+
+
+class SymptomMap(TypedDict):
+    """A map of one side of a mistake; `weights` of its heads one after the other, row by row."""
+
+    kind: Kind
+    layer: int
+    heads: int
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+    allowed: list[list[bool]]
+    weights: list[float]
+
+
+class SymptomSide(TypedDict):
+    """The measurements of one side of a mistake, without the losses, which the page has received step by step."""
+
+    numbers: Mapping[str, float]
+    text: str
+    attention: SymptomMap | None
+
+
+class Symptom(TypedDict):
+    """One thing done right and wrong: see mistakes.Symptom."""
+
+    sentence: str
+    wanted: str
+    head: int
+    right: SymptomSide
+    wrong: SymptomSide
 
 
 class MistakeProgress(TypedDict):
@@ -45,8 +77,7 @@ def retrain(mistake: TrainingMistake, stopped: Callable[[], bool] = lambda: Fals
             learned = next(learning)
         except StopIteration as end:
             yield from progress()
-            symptom: Symptom = end.value
-            yield {"event": "symptom", **symptom}
+            yield {"event": "symptom", **for_page(end.value)}
             return
         now = time.perf_counter()
         if (last and learned.side != last.side) or now - sent >= SEND_SECONDS:
@@ -54,3 +85,34 @@ def retrain(mistake: TrainingMistake, stopped: Callable[[], bool] = lambda: Fals
             sent = now
         last = learned
         points.append((learned.step, learned.loss))
+
+
+def for_page(symptom: mistakes.Symptom) -> Symptom:
+    """A symptom as JSON."""
+    return {
+        "sentence": symptom.sentence,
+        "wanted": symptom.wanted,
+        "head": symptom.head,
+        "right": _side(symptom.right),
+        "wrong": _side(symptom.wrong),
+    }
+
+
+def _side(side: mistakes.Side) -> SymptomSide:
+    return {
+        "numbers": dict(side.numbers),
+        "text": side.text,
+        "attention": _map(side.attention) if side.attention else None,
+    }
+
+
+def _map(attention: AttentionMap) -> SymptomMap:
+    return {
+        "kind": attention.kind,
+        "layer": attention.layer,
+        "heads": attention.n_heads,
+        "queries": attention.query_tokens,
+        "keys": attention.key_tokens,
+        "allowed": attention.allowed.tolist(),
+        "weights": attention.weights.ravel().tolist(),
+    }

@@ -15,9 +15,9 @@ from pydantic import TypeAdapter
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ..data import TOY, classroom_corpus
-from ..mistakes import MISTAKES, Symptom, TrainingMistake
+from ..mistakes import MISTAKES, TrainingMistake
 from ..mistakes.training import PAIRS, SMALL, STEPS
-from .mistake_training import retrain
+from .mistake_training import Symptom, retrain
 
 FILE = Path(__file__).with_suffix(".json")
 DIGITS = 6  # of a loss and of a weight
@@ -43,8 +43,10 @@ def record(mistake: TrainingMistake) -> Recording:
             points[event["side"]] += [(step, round(loss, DIGITS)) for step, loss in event["points"]]
             steps = event["steps"]
         else:
-            round_weights(event)
             symptom: Symptom = event
+    for side in (symptom["right"], symptom["wrong"]):
+        if side["attention"]:
+            side["attention"]["weights"] = [round(weight, DIGITS) for weight in side["attention"]["weights"]]
     return {
         "steps": steps,
         "wrong": points["wrong"],
@@ -52,13 +54,6 @@ def record(mistake: TrainingMistake) -> Recording:
         "symptom": symptom,
         "seconds": round(time.process_time() - began, 1),
     }
-
-
-def round_weights(symptom: Symptom) -> None:
-    """Give the weights of its maps as many digits as a file has."""
-    for side in (symptom["right"], symptom["wrong"]):
-        if side["attention"]:
-            side["attention"]["weights"] = [round(weight, DIGITS) for weight in side["attention"]["weights"]]
 
 
 def learned_from() -> str:

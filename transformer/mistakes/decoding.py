@@ -21,7 +21,7 @@ from ..inference.translator import Translation, Translator
 from ..network.model import Transformer
 from ..network.probe import Probe, Recorder
 from ..network.rng import untouched_rng
-from .mistake import DecodingMistake, Symptom, SymptomSide, compared, measured
+from .mistake import DecodingMistake, Side, Symptom
 
 MAX_PADDING = 11  # positions that a batch of similar lengths fills up
 MAX_MORE = 20  # tokens than without the mistake
@@ -108,9 +108,9 @@ def padding_rows(translator: Translator, sentence: str) -> Symptom:
     *_, last = recorder.values.values()
     columns = (tgt != model.config.pad_id)[1] & causal
     # The likeliest word of a row of NaN is id 0, which is P: the output is empty.
-    return compared(
-        measured(right, run.text, drawn(last[0], columns)),
-        measured(numbers, "", drawn(seen["weights"], mask[1, 0])),
+    return Symptom(
+        Side(right, run.text, attention=drawn(last[0], columns)),
+        Side(numbers, "", attention=drawn(seen["weights"], mask[1, 0])),
         sentence,
     )
 
@@ -150,16 +150,16 @@ def cross_padding(translator: Translator, sentence: str) -> Symptom:
     forgotten = padded.translate(sentence, interventions=Interventions((RemoveMask("cross"),)))
     layer, head = _most(on_padding(forgotten).max(axis=-1))
 
-    def side(run: Translation) -> SymptomSide:
+    def side(run: Translation) -> Side:
         there = on_padding(run)
         numbers = {
             "most_on_padding": float(there.max()),
             "weight_on_padding": float(there.mean()),
             "padding": run.source.count(PAD),
         }
-        return measured(numbers, run.text, _one_padding_column(run.attention.cross[layer]))
+        return Side(numbers, run.text, attention=_one_padding_column(run.attention.cross[layer]))
 
-    return compared(side(padded.translate(sentence)), side(forgotten), sentence, head=head)
+    return Symptom(side(padded.translate(sentence)), side(forgotten), sentence, head=head)
 
 
 @DecodingMistake.shown_by(
@@ -185,7 +185,7 @@ def inverted_mask(translator: Translator, sentence: str) -> Symptom:
         is_of_source = name.startswith("encoder") or "cross" in name
         return ~value if is_of_source and name.endswith(".mask") else value
 
-    def side(probe: Probe | None) -> SymptomSide:
+    def side(probe: Probe | None) -> Side:
         with evaluating(model):
             one, two = (model(each, tgt, probe=probe).logits.softmax(dim=-1) for each in (src, others))
         weights = _cross_weights(model, src, tgt, probe)
@@ -197,9 +197,9 @@ def inverted_mask(translator: Translator, sentence: str) -> Symptom:
         allowed = last.allowed if probe is None else ~last.allowed
         drawn = _one_padding_column(replace(last, weights=weights[last.layer], allowed=allowed))
         texts = [_written(padded, each, probe, run, use_cache=True) for each in (src, others)]
-        return measured(numbers, " | ".join(texts), drawn)
+        return Side(numbers, " | ".join(texts), attention=drawn)
 
-    return compared(side(None), side(inverted), sentence)
+    return Symptom(side(None), side(inverted), sentence)
 
 
 @DecodingMistake.shown_by(
@@ -214,7 +214,7 @@ def no_eval(translator: Translator, sentence: str) -> Symptom:
     checkpoint, run = translator.checkpoint, translator.translate(sentence)
     src, _ = ids(translator, run)
 
-    def runs(model: Transformer, most: int) -> SymptomSide:
+    def runs(model: Transformer, most: int) -> Side:
         texts: list[str] = []
         distributions: list[Tensor] = []
         while len(texts) < most and texts[-1:] == texts[:1]:
@@ -227,13 +227,13 @@ def no_eval(translator: Translator, sentence: str) -> Symptom:
         first, last = distributions[0], distributions[-1]
         common = min(len(first), len(last))
         difference = float((first[:common] - last[:common]).abs().max())
-        return measured({"difference": difference, "runs": len(texts)}, f"{texts[0]} | {texts[-1]}")
+        return Side({"difference": difference, "runs": len(texts)}, f"{texts[0]} | {texts[-1]}")
 
     with untouched_rng(), torch.no_grad():
         model = Transformer(replace(checkpoint.model.config, dropout=0.1)).to(translator.device)
         model.load_state_dict(checkpoint.model.state_dict())
         wrong = runs(model.train(), MAX_RUNS)
-        return compared(runs(model.eval(), 2), wrong, sentence)
+        return Symptom(runs(model.eval(), 2), wrong, sentence)
 
 
 def _tutorial_loop(model: Transformer, translator: Translator, src: Tensor) -> Iterator[tuple[list[int], Tensor]]:
@@ -261,15 +261,15 @@ def unscaled(translator: Translator, sentence: str) -> Symptom:
     spread = [np.stack([m.entropy().mean(axis=-1) for m in run.attention.encoder]) for run in (plain, changed)]
     layer, head = _most(spread[0] - spread[1])  # of the encoder, which reads the same words in both
 
-    def side(run: Translation) -> SymptomSide:
+    def side(run: Translation) -> Side:
         maps = [m for kind in KINDS for m in run.attention.of(kind)]
         numbers = {
             "entropy": float(np.mean([m.entropy().mean() for m in maps])),
             "mean_largest": float(np.mean([m.weights.max(axis=-1).mean() for m in maps])),
         }
-        return measured(numbers, run.text, run.attention.encoder[layer])
+        return Side(numbers, run.text, attention=run.attention.encoder[layer])
 
-    return compared(side(plain), side(changed), sentence, head=head)
+    return Symptom(side(plain), side(changed), sentence, head=head)
 
 
 def softmax_over_queries() -> Probe:
@@ -299,13 +299,13 @@ def softmax_dim(translator: Translator, sentence: str) -> Symptom:
     wrong = [replace(m, weights=w, allowed=np.ones_like(m.allowed)) for m, w in zip(right, weights, strict=True)]
     layer, head = _most(np.abs(weights.sum(axis=-1) - 1).mean(axis=-1))
 
-    def side(maps: Sequence[AttentionMap], text: str) -> SymptomSide:
+    def side(maps: Sequence[AttentionMap], text: str) -> Side:
         columns = max(float(np.abs(m.weights.sum(axis=-2) - 1).max()) for m in maps)
         numbers = {"row_sum_error": _row_sum_error(maps), "column_sum_error": columns}
-        return measured(numbers, text, maps[layer])
+        return Side(numbers, text, attention=maps[layer])
 
     text = _written(translator, src, over_queries, run)
-    return compared(side(right, run.text), side(wrong, text), sentence, head=head)
+    return Symptom(side(right, run.text), side(wrong, text), sentence, head=head)
 
 
 def by_view(name: str, value: Tensor) -> Tensor:
@@ -337,12 +337,12 @@ def heads_by_view(translator: Translator, sentence: str) -> Symptom:
     found = [passes(None), passes(by_view)]
     layer, head = _most(np.abs(found[0][0] - found[1][0]).max(axis=(-1, -2)))
 
-    def side(probe: Probe | None, weights: np.ndarray, difference: float) -> SymptomSide:
+    def side(probe: Probe | None, weights: np.ndarray, difference: float) -> Side:
         numbers = {"difference": difference, "weight_on_future": float(np.triu(weights, 1).max())}
         drawn = replace(run.attention.decoder[layer], weights=weights[layer])
-        return measured(numbers, _written(translator, src, probe, run), drawn)
+        return Side(numbers, _written(translator, src, probe, run), attention=drawn)
 
-    return compared(side(None, *found[0]), side(by_view, *found[1]), sentence, head=head)
+    return Symptom(side(None, *found[0]), side(by_view, *found[1]), sentence, head=head)
 
 
 @DecodingMistake.shown_by(
@@ -360,12 +360,12 @@ def after_dropout(translator: Translator, sentence: str) -> Symptom:
     layers = len(run.attention.cross)
     layer, head = _most(np.stack([np.abs(m.weights.sum(axis=-1) - 1).mean(axis=-1) for m in wrong[-layers:]]))
 
-    def side(maps: Sequence[AttentionMap]) -> SymptomSide:
+    def side(maps: Sequence[AttentionMap]) -> Side:
         gone = np.concatenate([(m.weights == 0)[:, m.allowed].ravel() for m in maps])
         numbers = {"row_sum_error": _row_sum_error(maps), "lost_share": float(gone.mean())}
-        return measured(numbers, run.text, maps[layer - layers])  # the last ones are of cross-attention
+        return Side(numbers, run.text, attention=maps[layer - layers])  # the last ones are of cross-attention
 
-    return compared(side(right), side(wrong), sentence, head=head)
+    return Symptom(side(right), side(wrong), sentence, head=head)
 
 
 @DecodingMistake.shown_by(
@@ -388,14 +388,14 @@ def positions_from_ids(translator: Translator, sentence: str) -> Symptom:
         table = {"encoder.positions": these[0], "decoder.positions": tgt[0]}
         return lambda name, value: model.positions[table[name]] if name in table else value
 
-    def side(wrong: bool) -> SymptomSide:
+    def side(wrong: bool) -> Side:
         with evaluating(model):
             one, two = (model(each, tgt, probe=by_id(each) if wrong else None).logits[0] for each in (src, turned))
         decoded = translator.checkpoint.tgt_vocab.decode
         text = " | ".join(decoded(each.argmax(dim=-1).tolist()) for each in (one, two))
-        return measured({"difference": float((one.softmax(-1) - two.softmax(-1)).abs().max())}, text)
+        return Side({"difference": float((one.softmax(-1) - two.softmax(-1)).abs().max())}, text)
 
-    return compared(side(False), side(True), sentence)
+    return Symptom(side(False), side(True), sentence)
 
 
 DECODING_MISTAKES = (

@@ -1,63 +1,39 @@
 """The types of a mistake and its symptom."""
 
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
-from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
-
-from ..inference.attention_maps import AttentionMap, Kind
+from ..inference.attention_maps import AttentionMap
 from ..inference.translator import Translator
 
 
-class SymptomMap(TypedDict):
-    """A map of one side of a mistake; `weights` of its heads one after the other, row by row."""
+@dataclass(frozen=True)
+class Side:
+    """The measurements of one side of a mistake.
 
-    kind: Kind
-    layer: int
-    heads: int
-    queries: tuple[str, ...]
-    keys: tuple[str, ...]
-    allowed: list[list[bool]]
-    weights: list[float]
+    Attributes:
+        numbers: measurement -> value. Both sides have the same ones, the most telling first.
+        text: this side's translation; of two runs, both translations around " | ".
+        losses: of its training, nats per token, step by step; empty if nothing was trained.
+        attention: the map that shows the mistake, if one does.
+    """
 
-
-class SymptomSide(TypedDict):
-    """The measurements of one side of a mistake."""
-
-    numbers: Mapping[str, float]  # by measurement; both sides have the same ones, the most telling first
-    text: str  # this side's translation; of two runs, both translations around " | "
-    attention: SymptomMap | None  # that shows the mistake, if a map does
+    numbers: Mapping[str, float]
+    text: str
+    losses: tuple[float, ...] = ()
+    attention: AttentionMap | None = field(default=None, compare=False)  # arrays have no one truth of equality
 
 
-class Symptom(TypedDict):
+@dataclass(frozen=True)
+class Symptom:
     """One thing done right and wrong."""
 
+    right: Side
+    wrong: Side
     sentence: str  # that both were asked to translate
-    wanted: str  # its translation in the corpus, where a model was trained for this, else ""
-    head: int  # of both sides' maps, from 0: the one that shows most
-    right: SymptomSide
-    wrong: SymptomSide
-
-
-def measured(numbers: Mapping[str, float], text: str, attention: AttentionMap | None = None) -> SymptomSide:
-    return {"numbers": numbers, "text": text, "attention": _map(attention) if attention else None}
-
-
-def _map(attention: AttentionMap) -> SymptomMap:
-    return {
-        "kind": attention.kind,
-        "layer": attention.layer,
-        "heads": attention.n_heads,
-        "queries": attention.query_tokens,
-        "keys": attention.key_tokens,
-        "allowed": attention.allowed.tolist(),
-        "weights": attention.weights.ravel().tolist(),
-    }
-
-
-def compared(right: SymptomSide, wrong: SymptomSide, sentence: str, wanted: str = "", head: int = 0) -> Symptom:
-    return {"sentence": sentence, "wanted": wanted, "head": head, "right": right, "wrong": wrong}
+    wanted: str = ""  # its translation in the corpus, where a model was trained for this
+    head: int = 0  # of both sides' maps, from 0: the one that shows most
 
 
 @dataclass(frozen=True)

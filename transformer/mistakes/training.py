@@ -23,7 +23,7 @@ from ..network.model import Transformer
 from ..network.probe import Probe, Recorder
 from ..storage.checkpoint import Checkpoint
 from ..training import TrainingConfig, evaluate, measure, seeded_model, train
-from .mistake import Learned, Learning, Symptom, SymptomSide, TrainingMistake, compared, measured
+from .mistake import Learned, Learning, Side, Symptom, TrainingMistake
 
 # The least that shows what the causal mask is for: on two sentences a model learns both by heart, mask or not.
 STEPS, PAIRS, TESTED = 300, 4000, 100
@@ -33,19 +33,21 @@ SMALL = {"d_model": 48, "n_heads": 4, "d_ff": 96, "num_encoder_layers": 1, "num_
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """A model, its loss at the last step, and its teacher-forced accuracy."""
+    """A model, its losses step by step, and its teacher-forced accuracy at the last."""
 
     model: Transformer
-    loss: float
+    losses: tuple[float, ...]
     accuracy: float
 
 
 def _learn(
     side: Literal["right", "wrong"], model: Transformer, data: Batch, config: TrainingConfig, probe: Probe | None = None
 ) -> Generator[Learned, None, Trained]:
+    losses = []
     for progress in train(model, data, config, probe):
+        losses.append(progress.loss)
         yield Learned(side, progress.step, config.steps, progress.loss)
-    return Trained(model.eval(), progress.loss, progress.token_accuracy)
+    return Trained(model.eval(), tuple(losses), progress.token_accuracy)
 
 
 def _held_out() -> list[tuple[str, str]]:
@@ -81,11 +83,11 @@ def _tested(right: Trained, wrong: Trained, numbers: Callable[[Trained], Mapping
     translations = translated(right)
     shown = max(range(len(pairs)), key=lambda i: (translations[i] == pairs[i][1], len(translations[i])))
 
-    def side(one: Trained, text: str) -> SymptomSide:
+    def side(one: Trained, text: str) -> Side:
         exact_match = evaluate(one.model, data, start, end).exact_match
-        return measured({**numbers(one), "exact_match": exact_match, "loss": one.loss}, text)
+        return Side({**numbers(one), "exact_match": exact_match, "loss": one.losses[-1]}, text, one.losses)
 
-    return compared(side(right, translations[shown]), side(wrong, translated(wrong)[shown]), *pairs[shown])
+    return Symptom(side(right, translations[shown]), side(wrong, translated(wrong)[shown]), *pairs[shown])
 
 
 @TrainingMistake.shown_by(
@@ -117,12 +119,12 @@ def labels_not_shifted() -> Learning:
     wrong = yield from _learn_toy("wrong", _toy_model(), replace(data, tgt_out=data.tgt_in))
     right = yield from _learn_toy("right", _toy_model())
 
-    def side(one: Trained) -> SymptomSide:
+    def side(one: Trained) -> Side:
         output = _toy_translator(one.model).translate(sentence).output
         numbers = {"start_share": output.count(START) / len(output), "training_accuracy": one.accuracy}
-        return measured({**numbers, "loss": one.loss}, " ".join(output))
+        return Side({**numbers, "loss": one.losses[-1]}, " ".join(output), one.losses)
 
-    return compared(side(right), side(wrong), sentence, gold)
+    return Symptom(side(right), side(wrong), sentence, gold)
 
 
 @TrainingMistake.shown_by(
@@ -207,13 +209,13 @@ def teacher_forced_test() -> Learning:
     # One error, and everything after it is wrong.
     shown = max(range(len(pairs)), key=lambda i: (errors[i] <= 1, lost[i]))
 
-    def side(outputs: list[list[int]]) -> SymptomSide:
+    def side(outputs: list[list[int]]) -> Side:
         in_order = sum(map(_in_order, outputs, gold))
         counts = {"words_right": sum(hits(outputs)), "words_in_order": in_order}
         numbers = {name: count / sum(map(len, gold)) for name, count in counts.items()}
-        return measured(numbers, corpus.tgt_vocab.decode(outputs[shown]))
+        return Side(numbers, corpus.tgt_vocab.decode(outputs[shown]), one.losses)
 
-    return compared(side(free), side(forced), *pairs[shown])
+    return Symptom(side(free), side(forced), *pairs[shown])
 
 
 def _in_order(output: Sequence[int], wanted: Sequence[int]) -> int:
@@ -263,15 +265,15 @@ def rank_collapse() -> Learning:
     largest = [[m.weights.max(axis=(-1, -2)) for m in run.attention.cross] for run in runs]  # (L, H)
     layer = max(range(len(largest[0])), key=lambda i: float(largest[0][i].max()))
 
-    def side(one: Trained, i: int) -> SymptomSide:
+    def side(one: Trained, i: int) -> Side:
         maps = runs[i].attention.cross
         away = max(float(m.from_uniform().max()) for m in maps)
         most = max(float(each.max()) for each in largest[i])
         first = float(runs[i].attention.encoder[0].weights.max())  # where the words still differ
-        numbers = {"from_uniform": away, "largest_weight": most, "first_weight": first, "loss": one.loss}
-        return measured(numbers, runs[i].text, maps[layer])
+        numbers = {"from_uniform": away, "largest_weight": most, "first_weight": first, "loss": one.losses[-1]}
+        return Side(numbers, runs[i].text, one.losses, maps[layer])
 
-    return compared(side(right, 0), side(wrong, 1), sentence, gold, head=int(largest[0][layer].argmax()))
+    return Symptom(side(right, 0), side(wrong, 1), sentence, gold, head=int(largest[0][layer].argmax()))
 
 
 class _FreshLinear(nn.Module):
@@ -297,17 +299,17 @@ def output_in_forward() -> Learning:
     """The output layer is random at each call, so nothing can be learned, and one sentence has many translations."""
     sentence, gold = TOY.pairs[0]
 
-    def side(one: Trained) -> SymptomSide:
+    def side(one: Trained) -> Side:
         texts = [_toy_translator(one.model).translate(sentence).text for _ in range(2)]
         saved = sum(v.numel() for name, v in one.model.state_dict().items() if name.startswith("output_projection"))
-        numbers = {"loss": one.loss, "saved_output_values": saved, "texts": len(set(texts))}
-        return measured(numbers, " | ".join(texts))
+        numbers = {"loss": one.losses[-1], "saved_output_values": saved, "texts": len(set(texts))}
+        return Side(numbers, " | ".join(texts), one.losses)
 
     model = _toy_model()
     model.output_projection = _FreshLinear(len(TOY.tgt_vocab))  # type: ignore[assignment]
     wrong = side((yield from _learn_toy("wrong", model)))
     right = side((yield from _learn_toy("right", _toy_model())))
-    return compared(right, wrong, sentence, gold)
+    return Symptom(right, wrong, sentence, gold)
 
 
 TRAINING_MISTAKES = (

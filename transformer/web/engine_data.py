@@ -12,7 +12,7 @@ from ..data.alignment import GoldAlignment
 from ..data.nearest import known_pairs
 from ..inference.interventions import CHANGES
 from ..inference.translator import MAX_CHARACTERS
-from ..live.recordings import recordings, round_weights
+from ..live.recordings import DIGITS, recordings
 from ..mistakes import MISTAKES
 from ..network.config import TransformerConfig
 from .api import downloads, mistakes, payload, sublayers, what_if, why
@@ -90,7 +90,9 @@ def engine_data(checkpoint: str) -> EngineData:
 def _mistake(first: RunRequest, name: str) -> mistakes.DecodingSymptom:
     """A mistake of decoding as the first example shows it: the networks with a mistake are here alone."""
     found = deepcopy(mistakes.mistake(MistakeRequest(**first.model_dump(), name=name)))
-    round_weights(found)
+    for side in (found["right"], found["wrong"]):
+        if side["attention"]:
+            side["attention"]["weights"] = [round(weight, DIGITS) for weight in side["attention"]["weights"]]
     return found
 
 

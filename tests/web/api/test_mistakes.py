@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from transformer.data import CORPORA
+from transformer.live.mistake_training import for_page
 from transformer.messages import MessageError
 from transformer.mistakes import MISTAKES, DecodingMistake
 from transformer.web.api import mistakes
@@ -34,7 +35,7 @@ def test_a_mistake_is_shown_in_the_run_or_where_it_can_be_seen(name: str, checkp
     other = None
     if mistake.shown_on not in (None, checkpoint):
         checkpoint, sentence = other, _ = "classroom", CORPORA["classroom"].examples[0].sentence
-    found = mistake.run(translator(checkpoint), sentence)
+    found = for_page(mistake.run(translator(checkpoint), sentence))
     assert sent == as_sent({"model": other, **found})
     assert sent["sentence"] == sentence
 
@@ -48,8 +49,8 @@ def test_a_program_gets_code_numbers_and_texts() -> None:
     found = mistake.run(translator("toy"), BEER)
     expected: dict[str, Any] = {"name": "cross_padding", "kind": "decoding", "sentence": BEER, "checkpoint": "toy"}
     expected |= {"right_code": mistake.right, "wrong_code": mistake.wrong}
-    for side in ("right", "wrong"):
-        expected[side] = {"numbers": found[side]["numbers"], "text": found[side]["text"], "losses": []}
+    for name, side in (("right", found.right), ("wrong", found.wrong)):
+        expected[name] = {"numbers": dict(side.numbers), "text": side.text, "losses": []}
     assert called(mistakes.spot_the_bug, name="cross_padding") == as_sent(expected)
     assert called(mistakes.spot_the_bug, name="no_eval")["checkpoint"] == "classroom"
 

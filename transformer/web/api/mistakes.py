@@ -8,6 +8,8 @@ from typing import Any, Literal
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...data import CORPORA
+from ...live import mistake_training
+from ...live.mistake_training import for_page
 from ...live.recordings import Recording, recordings
 from ...messages import MessageError
 from ...mistakes import MISTAKES, DecodingMistake, Symptom
@@ -28,7 +30,7 @@ class MistakeCode(TypedDict):
     seconds: float | None  # that its trainings take of one processor, where they were recorded
 
 
-class DecodingSymptom(Symptom):
+class DecodingSymptom(mistake_training.Symptom):
     """A mistake of decoding, and the shipped model that shows it, where that is not the requested one."""
 
     model: str | None
@@ -57,7 +59,7 @@ def recorded(request: TrainingMistakeRequest) -> Recording:
 def mistake(request: MistakeRequest) -> DecodingSymptom:
     """A mistake of decoding in a run, or, if this run hardly shows it, in another model's run that does."""
     symptom, checkpoint = _shown(request)
-    return {"model": None if checkpoint == request.checkpoint else checkpoint, **symptom}
+    return {"model": None if checkpoint == request.checkpoint else checkpoint, **for_page(symptom)}
 
 
 def _shown(request: MistakeRequest) -> tuple[Symptom, str]:
@@ -94,7 +96,7 @@ async def spot_the_bug(
     if isinstance(mistake, DecodingMistake):
         async with turn(checkpoint, client):
             symptom, shown_on = await asyncio.to_thread(_shown, request)
-        return {**about, "checkpoint": shown_on, **_sides(dict(symptom), {})}
+        return {**about, "checkpoint": shown_on, **_sides(dict(for_page(symptom)), {})}
     return {**about, "checkpoint": None, **await _trained(name, client)}
 
 
