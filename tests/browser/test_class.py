@@ -163,6 +163,8 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         # A mistake: its question can be put while its run goes on, which is one for the whole class.
         follow(lead, f"?tab=break&part=mistakes&exercise={LASTING}")
         lead.locator(".exercise .go").click()
+        expect(phone.locator(".exercise .question h3")).to_be_visible()
+        expect(phone.locator(".exercise .question > .link")).to_be_hidden()  # nor is the cause told before the vote
         lead.keyboard.press("PageDown")
         expect(phone.locator(".room-choice")).to_have_count(4)
         expect(phone.locator(".exercise .going")).to_be_visible()
