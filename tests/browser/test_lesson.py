@@ -143,7 +143,7 @@ def test_the_sum_with_the_residual_stream_is_asked_of_the_word_that_shows_it_bes
         page.keyboard.press("r")
         found = stop(page, 8)
         assert found.right == [found.choices[answer]]
-        expect(page.locator("#lesson .lesson-figure")).to_contain_text(EN["lesson.evidence.residual"])
+        expect(page.locator("#lesson .stop-figure")).to_contain_text(EN["lesson.evidence.residual"])
 
 
 def test_a_guess_is_kept_for_its_question(visit: Visit) -> None:

@@ -144,10 +144,9 @@ async function fetchContent(name: StopName, usual: LessonView) {
   const content = { name, stop, run: view.run, quiz, text };
   const caption = text("figure") && h("h4", {}, text("figure"));
   const evidence = await stop.evidence?.(view);
-  const howToRead = stop.howToRead ? hint(t(stop.howToRead)) : null;
   const figures = (usual: Child, all: Child = usual) => ({
-    asked: [caption, evidence ?? usual, howToRead],
-    answered: () => [caption, stop.remains ? beside(evidence, all) : all, howToRead], // moved, to stay on the page
+    asked: [caption, evidence ?? usual],
+    answered: () => [caption, stop.remains ? beside(evidence, all) : all], // out of what was asked, to stay on the page
   });
   if ("draw" in stop) {
     const drawing = await stop.draw(view);
@@ -202,13 +201,13 @@ function drawQuestion(parts: Parts, content: Content) {
 /** The figure of a stop, veiled while it would give the answer away. */
 function drawFigure({ figure, stop, colours }: Parts, content: Content, isSolved: boolean) {
   const { run, answered } = content;
-  const { hides, evidence, colours: what } = content.stop;
+  const { hides, evidence, colours: what, howToRead } = content.stop;
   if (isSolved) setChildren(figure, answered());
   for (const each of figure.querySelectorAll("h4")) each.ariaLevel = "3"; // right under the title of the stop
   const isUnsolved = Boolean(hides) && !isSolved;
   const isReasoned = isUnsolved && evidence;
   const isVeiled = isUnsolved && !evidence;
-  setChildren(colours, what && !isReasoned ? colourLegend(what, run) : null);
+  setChildren(colours, what && !isReasoned ? colourLegend(what, run, howToRead) : null);
   figure.classList.toggle("unsolved", isUnsolved);
   figure.classList.toggle("hides", Boolean(hides));
   figure.inert = isVeiled;

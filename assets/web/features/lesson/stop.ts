@@ -24,7 +24,7 @@ import { hint, link } from "../../ui/parts.ts";
  * shapes. Until the question is answered a figure that would give the answer away (`hides`) is veiled, or `evidence`
  * stands in its place, from which the answer can be reasoned, and stays beside it where it `remains`; or a table of
  * scores has fewer `columns`. With the answer come more `columns`, or what `answer` draws. `howToRead` names a text that
- * stands under the figure before and after. A `wide` figure stands above the text, another beside it. A text, also the heading of a figure, is taken in the first of the `variants` that the
+ * stands beside the legend before and after. A `wide` figure stands above the text, another beside it. A text, also the heading of a figure, is taken in the first of the `variants` that the
  * catalogue has it in.
  */
 export type Stop = {
@@ -183,13 +183,14 @@ const ALONE_ROWS_SHARE = 0.44; // the same under the header, on a wide screen
 const MAX_ROWS = 8; // of a long sentence
 const MAX_NAMED = 24; // rows and columns of a small map that stands beside others
 
-export function colourLegend(what: "strips" | Kind, run: Run) {
+export function colourLegend(what: "strips" | Kind, run: Run, howToRead?: string) {
   const isStrips = what === "strips";
   const [from, to] = isStrips ? ["below", "above"] : ["zero", "one"];
   const isMasked = !isStrips && run.attention[what].allowed.some((row) => row.includes(false));
   const scale = h("span", {}, t(`lesson.colours.${from}`), h("i", { class: "ramp" }), t(`lesson.colours.${to}`));
   const masked = isMasked ? h("span", {}, h("i", { class: "swatch hatched" }), t("masked")) : null;
-  return h("p", { class: `colours ${isStrips ? "strips" : "map"}` }, scale, masked);
+  const how = howToRead ? h("span", {}, t(howToRead)) : null;
+  return h("p", { class: `colours ${isStrips ? "strips" : "map"}` }, scale, masked, how);
 }
 
 export const strips = (view: LessonView, rows: Row[], options: StripOptions) =>

@@ -4,6 +4,7 @@ import { dot, fixed, norm } from "../../../ui/numbers.ts";
 import { colourLegend, encoderHead, type LessonView, namedQuiz, type Stop, strips } from "../stop.ts";
 
 const MIN_EFFECT = 0.003; // of a length, to show in its digits
+const HOW_TO_READ = "lesson.evidence.residual";
 
 export const residual: Stop = {
   hides: true,
@@ -12,13 +13,13 @@ export const residual: Stop = {
   stage: "residual",
   layer: 0, // later the sum is longer for nearly every word
   query: clearestWord,
-  howToRead: "lesson.evidence.residual",
+  howToRead: HOW_TO_READ,
   variants: ({ run }) => [run.model.norm_first && "first"],
   async evidence(view) {
     const addends = Object.entries(await streamAndChange(view));
     const rows = addends.map(([name, values]) => ({ label: t(`inside.row.${name}`), values }));
     const label = t("lesson.residual.figure", view.places);
-    return [strips(view, rows, { label }), colourLegend("strips", view.run)];
+    return [strips(view, rows, { label }), colourLegend("strips", view.run, HOW_TO_READ)];
   },
   async ask(view) {
     const { residual, output } = await streamAndChange(view);
