@@ -15,6 +15,7 @@ from transformer.inference.attention_maps import Kind
 from .arithmetic import expect_right, near
 from .catalogue import matching, t
 from .conftest import FRAMES, PHONE, Visit, translate
+from .test_accessible import broken_rules
 from .wire import Hold, answered
 
 STAGES = ("qkv", "scores", "values", "concat", "residual", "ffn", "ffn_residual")
@@ -35,6 +36,12 @@ def wide(shared: Visit) -> Visit:
     """Numbers stand in the cells."""
     shared.page.set_viewport_size({"width": 1920, "height": 1080})
     return shared
+
+
+def test_a_panel_that_scrolls_is_reached_from_the_keyboard(visit: Visit) -> None:
+    page = visit.open("?checkpoint=classroom&sentence=Der+Hund+sieht+die+Katze&tab=inside")
+    expect(page.locator(".arithmetic-panel")).to_have_attribute("tabindex", "0")
+    assert broken_rules(page) == []
 
 
 def expect_look(page: Page, look: Look) -> None:

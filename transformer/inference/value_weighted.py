@@ -34,7 +34,9 @@ class ValueWeighted:
 READ = (".weights", ".v", ".head_output", "residual1", "residual2", "sum1", "sum2")  # how probe names end
 Norms = dict[Kind, tuple[Tensor, ...]]  # the numbers: twice (L, B, H, Q, K), and (L, B, Q)
 Lengths = tuple[Tensor, Tensor, Tensor]
-_LENGTHS: WeakKeyDictionary[DecodingEngine, tuple[list[Tensor], dict[Kind, Lengths]]] = WeakKeyDictionary()
+# The weights that the numbers are of, and copies.
+_LENGTHS: WeakKeyDictionary[DecodingEngine, tuple[list[Tensor], list[Tensor], dict[Kind, Lengths]]]
+_LENGTHS = WeakKeyDictionary()
 
 
 def head_factors(w_o: Tensor, n_heads: int) -> Tensor:
@@ -96,12 +98,13 @@ def engine_norms(engine: DecodingEngine, model: Transformer, decoding: EngineDec
 
 def _kept_lengths(engine: DecodingEngine, model: Transformer) -> dict[Kind, Lengths]:
     """They take long to make, and are kept until somebody edits the weights that they are of."""
-    weights = [each for kind in KINDS for w_o, norm in _sublayers(model, kind) for each in (w_o, norm.weight.detach())]
-    known = _LENGTHS.get(engine)
-    if not known or not all(map(torch.equal, known[0], weights)):
-        known = [each.clone() for each in weights], {kind: _lengths(model, kind) for kind in KINDS}
+    known = _LENGTHS.get(engine)  # of another engine, where a weight lies elsewhere
+    if not known or not all(map(torch.equal, *known[:2])):
+        read = (each for kind in KINDS for each in _sublayers(model, kind))
+        weights = [each for w_o, norm in read for each in (w_o, norm.weight.detach())]
+        known = weights, [each.clone() for each in weights], {kind: _lengths(model, kind) for kind in KINDS}
         _LENGTHS[engine] = known
-    return known[1]
+    return known[2]
 
 
 def recorded_norms(model: Transformer, values: Mapping[str, Tensor]) -> Norms:

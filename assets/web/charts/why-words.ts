@@ -27,7 +27,7 @@ export function secondWord(run: Run, step: number) {
 export const fetchWhy = (run: Run, step: number, other: string | null = null) =>
   askAboutRun("why", { step, other, words: Boolean(run.pieces) }, tokenRun(run));
 
-/** As `fetchWhy`; null where it is refused: a saved run of a large model has the answer of one step. */
+/** As `fetchWhy`; null where it is refused: a saved run has the answers of some steps. */
 export const findWhy = (...asked: Parameters<typeof fetchWhy>) =>
   fetchWhy(...asked).catch((error) => {
     if (reasonOf(error) === NO_ANSWER) throw error;

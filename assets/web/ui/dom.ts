@@ -122,11 +122,13 @@ export const numberedOptions = (count: number): [string, string][] =>
   Array.from({ length: count }, (_, i) => [String(i), String(i + 1)]);
 
 /** A place that scrolls where it is too small; the keyboard reaches it, if nothing in it can be reached. */
-export function scrollBox(...children: Child[]) {
-  const place = h("div", { class: "scroll" }, children);
+export const scrollBox = (...children: Child[]) => reachable(h("div", { class: "scroll" }, children));
+
+/** A place that scrolls as a `scrollBox` does. */
+export function reachable(place: HTMLElement) {
   const look = () => {
     const over = place.scrollWidth > place.clientWidth + 1 || place.scrollHeight > place.clientHeight + 1;
-    const reach = over && !place.querySelector("button, input");
+    const reach = over && ![...place.querySelectorAll("button, input")].some((each) => each.checkVisibility());
     for (const [name, value] of Object.entries({ tabindex: "0", role: "group", "aria-label": t("scroll") })) {
       if (reach) place.setAttribute(name, value);
       else place.removeAttribute(name);

@@ -11,7 +11,7 @@ import { chooseCell } from "../../charts/vector-strip.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askOnce, failureText, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, selectQuery, state, update } from "../../state/state.ts";
-import { chip, h, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
+import { chip, h, reachable, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { button, changeDetector, drawInSight, headPicker, hint, isOpen, kindPicker, link } from "../../ui/parts.ts";
 import { stageList } from "./stages.ts";
@@ -99,7 +99,7 @@ function arithmeticPanel() {
   const close = button("pill", t("close"), () => element.classList.remove("open"));
   const answer = h("output", { class: "answer" });
   const head = h("div", { class: "panel-title" }, title, answer, close);
-  const element = h("aside", { class: "card arithmetic-panel", "aria-live": "polite" }, head, body);
+  const element = reachable(h("section", { class: "card arithmetic-panel", "aria-live": "polite" }, head, body));
   let isAsked = false; // by a click: where the panel would lie over the stages, it opens for nothing else
   const show = (heading: string, parts: Child[], isOpen = isAsked) => {
     title.textContent = heading;
