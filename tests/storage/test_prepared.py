@@ -83,8 +83,9 @@ def test_where_nothing_can_be_written_the_model_is_read_each_time(folder: Path) 
 
 def test_a_marian_model_of_the_cache_translates_alike_from_both_files(tmp_path: Path, folder: Path) -> None:
     marian_folder(tmp_path / "model", seed=2)
-    weights = (tmp_path / "model" / "model.safetensors").rename(tmp_path / ("c" * 64))
-    first, again = (Translator(load_marian(tmp_path / "model", "cpu", weights, mapped=True), "m") for _ in range(2))
+    weights = tmp_path / "model" / "model.safetensors"
+    weights.symlink_to(weights.rename(tmp_path / ("c" * 64)))
+    first, again = (Translator(load_marian(tmp_path / "model", "cpu", mapped=True), "m") for _ in range(2))
     assert len(list(folder.iterdir())) == 1
     for each in (first, again):  # without gradients, so that nothing is kept twice
         assert DecodingEngine(each.checkpoint.model).is_of(each.checkpoint.model)

@@ -374,8 +374,7 @@ class Translator:
         if os.path.isfile(name):
             checkpoint, shown = load_portable(Path(name), device=pick_device(device)).checkpoint, folder.stem
         elif isinstance(name, str) and not os.path.isdir(folder) and is_on_hub(name):
-            fetched = fetch(name, progress, max_bytes)
-            checkpoint = load_marian(fetched.folder, pick_device(device), fetched.weights, mapped=True)
+            checkpoint = load_marian(fetch(name, progress, max_bytes), pick_device(device), mapped=True)
             shown, is_real = name, True
         elif not str(name) or not os.path.isdir(folder):
             there = ", ".join(available_checkpoints()) or "none"

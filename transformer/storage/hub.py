@@ -9,13 +9,11 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from . import marian
 from .checkpoint import INVALID_CONTENT, CheckpointError, first_line
-from .pickled import DIGEST, converted
 
 Progress = Callable[[int, int], None]  # bytes fetched so far, bytes in all; it may raise to cancel
 
@@ -36,22 +34,14 @@ class HubError(CheckpointError):
         self.reason, self.size = reason, size
 
 
-@dataclass(frozen=True)
-class Fetched:
-    """A model in the cache: its folder, and its weights as safetensors."""
-
-    folder: Path
-    weights: Path
-
-
 def is_on_hub(name: str) -> bool:
     """Whether a name is `owner/name` with an optional `@revision`, and no path beside an existing folder."""
     found = _NAME.fullmatch(name)
     return found is not None and not os.path.isdir(found["repository"].split("/")[0])
 
 
-def fetch(name: str, progress: Progress | None = None, max_bytes: int = MAX_BYTES) -> Fetched:
-    """Fetch what the cache lacks of a model.
+def fetch(name: str, progress: Progress | None = None, max_bytes: int = MAX_BYTES) -> Path:
+    """Fetch what the cache lacks of a model; returns its folder there.
 
     Args:
         name: `owner/name` or `owner/name@revision`; the revision is `main` if left out.
@@ -167,8 +157,8 @@ def _is_network(error: Exception) -> bool:
     return is_broken or is_lost or type(error).__module__.split(".")[0] in ("httpx", "httpx2", "httpcore")
 
 
-def _cached(repository: str, revision: str) -> Fetched | None:
-    """The model if all its files are in the cache."""
+def _cached(repository: str, revision: str) -> Path | None:
+    """The model's folder if all its files are in the cache."""
     from huggingface_hub import errors, snapshot_download
 
     try:
@@ -176,18 +166,8 @@ def _cached(repository: str, revision: str) -> Fetched | None:
         folder = Path(snapshot_download(repository, revision=revision, allow_patterns=files, local_files_only=True))
     except errors.LocalEntryNotFoundError:
         return None
-    is_complete = all((folder / file).is_file() for file in REQUIRED)
-    return _in_folder(folder) if is_complete else None
-
-
-def _in_folder(folder: Path) -> Fetched | None:
-    if (folder / marian.WEIGHTS).is_file():
-        return Fetched(folder, folder / marian.WEIGHTS)
-    pickle = folder / marian.PICKLE
-    if not pickle.is_file():
-        return None
-    blob = pickle.resolve().name  # the cache names large files by their digests
-    return Fetched(folder, converted(pickle, digest=blob if DIGEST.fullmatch(blob) else ""))
+    is_complete = all((folder / file).is_file() for file in REQUIRED) and marian.weights_in(folder)
+    return folder if is_complete else None
 
 
 def _wanted(name: str, sizes: Mapping[str, int]) -> list[str]:
@@ -201,7 +181,7 @@ def _wanted(name: str, sizes: Mapping[str, int]) -> list[str]:
     return [*REQUIRED, *(file for file in OPTIONAL if file in sizes), weights]
 
 
-def _downloaded(name: str, repository: str, revision: str, files: list[str], reporter: _Reporter) -> Fetched:
+def _downloaded(name: str, repository: str, revision: str, files: list[str], reporter: _Reporter) -> Path:
     from huggingface_hub import HfApi, snapshot_download
 
     folder = Path(snapshot_download(repository, revision=revision, allow_patterns=files, tqdm_class=reporter.bar()))
@@ -213,7 +193,6 @@ def _downloaded(name: str, repository: str, revision: str, files: list[str], rep
             digests = f"its digest is {wrong['actual']}, not {wrong['expected']}"
             raise HubError(f"{name}: {wrong['path']} is not what the Hub says: {digests}", "digest")
     reporter.report(reporter.size)
-    fetched = _in_folder(folder)
-    if fetched is None:
+    if marian.weights_in(folder) is None:
         raise HubError(f"{name}: {files[-1]} is missing", "missing")
-    return fetched
+    return folder

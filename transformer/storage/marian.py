@@ -62,14 +62,23 @@ def is_marian(folder: Path) -> bool:
     return (folder / CONFIG).is_file() and "model_type" in read_json(folder / CONFIG)
 
 
-def load_marian(
-    folder: Path, device: str | torch.device = "cpu", weights: Path | None = None, mapped: bool = False
-) -> Checkpoint:
+def weights_in(folder: Path) -> Path | None:
+    """The file of a model's weights, if there is one."""
+    return next((folder / name for name in (WEIGHTS, PICKLE) if (folder / name).is_file()), None)
+
+
+def weights_of(folder: Path) -> Path:
+    """A model's weights as safetensors; a pickle is converted. Raises CheckpointError where there are none."""
+    if (file := weights_in(folder)) is None:
+        raise CheckpointError(f"{folder}: it has neither {WEIGHTS} nor {PICKLE}")
+    return converted(file) if file.name == PICKLE else file
+
+
+def load_marian(folder: Path, device: str | torch.device = "cpu", mapped: bool = False) -> Checkpoint:
     """Read a Marian model and trust nothing in it.
 
     Args:
-        weights: another file than the folder's own, safetensors or a pickle, which is converted.
-        mapped: whether weights in float32 stay in that file, which nobody may change, instead of being copied.
+        mapped: whether weights in float32 stay in their file, which nobody may change, instead of being copied.
 
     Returns:
         The checkpoint, its model on `device` in float32 and in evaluation mode. Its sources end on E; they may have as
@@ -98,12 +107,7 @@ def load_marian(
             lengths = {name: config[OWN][name] for name in lengths}
             check_lengths(shape, **lengths)
         pad_source = of_words and _flag(config[OWN], "pad_source", True)
-    if weights is None:
-        if not (folder / WEIGHTS).is_file() and not (folder / PICKLE).is_file():
-            raise CheckpointError(f"{folder}: it has neither {WEIGHTS} nor {PICKLE}")
-        weights = folder / (WEIGHTS if (folder / WEIGHTS).is_file() else PICKLE)
-    if weights.name == PICKLE:
-        weights = converted(weights)
+    weights = weights_of(folder)
 
     def read() -> Transformer:
         with reading(weights), safe_open(weights, framework="pt") as stored:

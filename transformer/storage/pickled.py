@@ -20,19 +20,15 @@ MEMORY_PER_BYTE, MEMORY = 3, 2**29  # for the weights, a copy and the file's pag
 TIMEOUT = 600  # seconds
 
 
-def converted(file: Path, digest: str = "") -> Path:
-    """The weights as safetensors, in the Hub's cache under the pickle's digest.
-
-    Args:
-        digest: the pickle's SHA-256, where it is known.
-
-    Raises:
-        CheckpointError: the file is not a pickle of weights, or needs too much memory or time.
-    """
+def converted(file: Path) -> Path:
+    """The weights as safetensors, in the Hub's cache under the pickle's digest. Raises CheckpointError: the file is not
+    a pickle of weights, or needs too much memory or time."""
     from .checkpoint import CheckpointError, first_line, reading
 
     with reading(file):
-        if not digest:
+        blob = file.resolve()
+        digest = blob.name
+        if blob.parent.name != "blobs" or not DIGEST.fullmatch(digest):  # the Hub's cache names large files by theirs
             with file.open("rb") as content:
                 digest = hashlib.file_digest(content, "sha256").hexdigest()
         done = own_cache() / f"{digest}.safetensors"

@@ -22,7 +22,6 @@ from safetensors import safe_open
 from ...inference.device import pick_device
 from ...inference.translator import Translator
 from ...storage import hub, marian
-from ...storage.pickled import converted
 from .. import access_log
 from ..opus_models import ListedModel
 from ..settings import settings
@@ -193,18 +192,12 @@ class RealModels:
             self._go_on(model, loading)
 
         source = model.listed.source
-        if isinstance(source, Path):
-            folder, weights = source, source / marian.WEIGHTS
-            if not weights.is_file():
-                weights = converted(folder / marian.PICKLE)
-        else:
-            fetched = hub.fetch(source, tell, min(self.max_bytes, hub.MAX_BYTES))
-            folder, weights = fetched.folder, fetched.weights
-        size = _bytes_in_memory(weights)
+        folder = hub.fetch(source, tell, min(self.max_bytes, hub.MAX_BYTES)) if isinstance(source, str) else source
+        size = _bytes_in_memory(marian.weights_of(folder))
         with self._reading:
             self._make_space(model, loading, size)
             # Its owner may write into a folder at any time; nobody changes a file of the cache.
-            checkpoint = marian.load_marian(folder, pick_device(), weights, mapped=isinstance(source, str))
+            checkpoint = marian.load_marian(folder, pick_device(), mapped=isinstance(source, str))
         checkpoint = replace(
             checkpoint,
             source_length=min(checkpoint.source_length, MAX_PIECES),
