@@ -16,14 +16,14 @@ from .files import shipped
 _FORM = r"(\w+) \{((?:[^{}]|\{\w+\})*)\}"
 _PLURAL = re.compile(rf"\{{(\w+), plural, ((?:{_FORM} ?)+)\}}")
 
-CATALOGUE = shipped("assets") / "locales" / "en.json"
+LOCALES = shipped("assets") / "locales"
 
 
 @cache
-def english() -> dict[str, str]:
-    """Every English text of the page by its key."""
-    texts: dict[str, str] = json.loads(CATALOGUE.read_text("utf-8"))
-    return texts
+def catalogues() -> dict[str, dict[str, str]]:
+    """Every text of the page by its key, by language, English first."""
+    files = sorted(LOCALES.glob("*.json"), key=lambda file: (file.stem != "en", file.stem))
+    return {file.stem: json.loads(file.read_text("utf-8")) for file in files}
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Message:
     values: dict[str, Any] = field(default_factory=dict)  # placeholder -> a text, a number or Listed
 
     def __str__(self) -> str:
-        return formatted(english()[self.key], self.values)
+        return formatted(catalogues()["en"][self.key], self.values)
 
     def for_page(self) -> MessageJSON:
         """As JSON: the key, its values, and the sentence in English."""

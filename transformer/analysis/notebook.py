@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from ..files import PACKAGE
 from ..inference.translator import Translation
-from ..messages import CATALOGUE
+from ..messages import LOCALES
 from ..storage.checkpoint import CARD, CONFIG, FOLDER, VOCABULARIES, WEIGHTS, available_checkpoints
 from ..storage.hub import is_on_hub
 
@@ -106,8 +106,8 @@ def _packed(model: dict[str, Path]) -> str:
     """The library and a model's files by their names, as the base64 of a zip archive."""
     sources = sorted(file for file in PACKAGE.rglob("*.*") if file.suffix in (".py", ".tsv", ".js"))
     files = {f"transformer/{each.relative_to(PACKAGE).as_posix()}": each for each in sources}
-    assets = CATALOGUE.parents[1]
-    for each in (*(assets / name for name in PAGE), *sorted(CATALOGUE.parent.glob("*.json"))):
+    assets = LOCALES.parent
+    for each in (*(assets / name for name in PAGE), *sorted(LOCALES.glob("*.json"))):
         files[f"transformer/assets/{each.relative_to(assets).as_posix()}"] = each
     archive = io.BytesIO()
     with ZipFile(archive, "w", ZIP_DEFLATED) as packed:

@@ -215,11 +215,19 @@ def _digest(*parts: bytes) -> str:
     return digest.hexdigest()
 
 
+def part_of(file: Path) -> Path:
+    """Where a file is until it is complete."""
+    return file.with_name(file.name + ".part")
+
+
 def write(file: Path, content: bytes) -> None:
     """Write a file at once: it is never half there."""
-    part = file.with_name(file.name + ".part")
+    part = part_of(file)
     try:
-        part.write_bytes(content)
+        with part.open("wb") as opened:
+            opened.write(content)
+            opened.flush()
+            os.fsync(opened.fileno())
         os.replace(part, file)
     finally:
         part.unlink(missing_ok=True)  # incomplete where the disk is full

@@ -8,7 +8,6 @@ OUT/training-state.safetensors
 """
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from safetensors.torch import save as serialize
 from torch import Tensor
 
 from ..network.model import Transformer
-from ..storage.checkpoint import CheckpointError, reading
+from ..storage.checkpoint import CheckpointError, part_of, reading, write
 from .distributed import Processes
 
 STATE = "training-state.safetensors"
@@ -48,12 +47,7 @@ class TrainingState:
             tensors |= {f"adam/{name}/{key}": value for key, value in self.optimizer.state[parameter].items()}
         # One metadata entry, because safetensors writes several in any order. Not `save_file`, which leaves a temporary
         # file behind if it is killed.
-        content = serialize(tensors, metadata={"state": json.dumps({"step": step, "run": self.run})})
-        with self._part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(self._part, self.file)
+        write(self.file, serialize(tensors, metadata={"state": json.dumps({"step": step, "run": self.run})}))
 
     def load(self) -> int:
         """Restore the saved state, if any, in every process.
@@ -96,12 +90,8 @@ class TrainingState:
 
     def remove(self) -> None:
         """Delete the file once the checkpoint is saved."""
-        for file in (self.file, self._part):
+        for file in (self.file, part_of(self.file)):
             file.unlink(missing_ok=True)
-
-    @property
-    def _part(self) -> Path:
-        return self.file.with_name(self.file.name + ".part")
 
 
 def _generator(device: torch.device) -> Any:

@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from ..files import shipped
-from ..messages import CATALOGUE
+from ..messages import catalogues
 
 NAME = "Attention, bitte"
 NO_REQUESTS = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
@@ -83,8 +83,7 @@ def site_document(opening: Any, script: str, style: str, icon: str) -> str:
 
 def _fail(key: str) -> str:
     """A call of `fail` with a sentence in every language: what knows the visitor's has not come."""
-    catalogues = sorted(CATALOGUE.parent.glob("*.json"))
-    return f"fail({json.dumps(chr(10).join(json.loads(each.read_text('utf-8'))[key] for each in catalogues))})"
+    return f"fail({json.dumps(chr(10).join(texts[key] for texts in catalogues().values()))})"
 
 
 def _data(name: str, value: Any) -> str:

@@ -11,7 +11,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from transformer.messages import MessageError, english
+from transformer.messages import MessageError, catalogues
 from transformer.web.access_log import LOG
 from transformer.web.api import turns
 from transformer.web.api.question import Question
@@ -90,7 +90,7 @@ def refusal(answer: Any, status: int) -> str:
     assert answer.headers["content-type"] == "application/json"
     error = answer.json()["error"]
     assert error.keys() == {"key", "english", "values"}
-    assert error["key"] in english()
+    assert error["key"] in catalogues()["en"]
     assert SECRET not in answer.text
     return str(error["key"])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from transformer.messages import english
+from transformer.messages import catalogues
 from transformer.storage import marian
 from transformer.web.api.bounded_cache import BoundedCache
 from transformer.web.opus_models import IN_ANY_LANGUAGE, OPUS
@@ -48,7 +48,7 @@ def hub(folders: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_the_default_lists_five_pinned_models_with_ten_sentences_each() -> None:
     models = listed(Settings().models)
     assert models == OPUS
-    texts = english()
+    texts = catalogues()["en"]
     for model in models:
         assert len(str(model.source).removeprefix(f"{model.checkpoint}@")) == 40
         assert len({example.sentence for example in model.examples}) == len({e.name for e in model.examples}) == 10

@@ -25,7 +25,7 @@ from ...files import shipped
 from ...inference.attention_maps import KINDS
 from ...inference.interventions import ForceWord, Interventions
 from ...inference.translator import Translation, Translator
-from ...messages import CATALOGUE
+from ...messages import catalogues
 from ...network.config import TransformerConfig
 from ...network.cost import count_parameters, step_seconds
 from ...network.int8 import is_int8
@@ -184,7 +184,7 @@ def file_of(run: Translation, model: Translator, ablations: bool, place: Mapping
             return str(value + 1)
         if about["kind"] == "switch" and type(value) is not bool:
             raise ValueError(f"{name}: {value!r} is not True or False")
-        choices = about.get("choices") or [each.stem for each in CATALOGUE.parent.glob("*.json")]  # of a language
+        choices = about.get("choices") or [*catalogues()]  # of a language
         if about["kind"] != "switch" and value not in choices:
             raise ValueError(f"{name}: {value!r} is none of {', '.join(choices)}")
         return {True: "yes", False: "no"}.get(value, value)
@@ -314,5 +314,4 @@ def _catalogues(script: str, *others: str) -> dict[str, dict[str, str]]:
         begins = key.startswith(openings) or any("." in each and each in literals for each in starts)
         return begins or key in literals or (key.count(".") == 1 and literals.issuperset(key.split(".")))
 
-    texts = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(CATALOGUE.parent.glob("*.json"))}
-    return {name: {key: text for key, text in all_.items() if is_said(key)} for name, all_ in texts.items()}
+    return {name: {key: text for key, text in texts.items() if is_said(key)} for name, texts in catalogues().items()}

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from ...data import CORPORA
 from ...inference.interventions import CHANGES
 from ...inference.translator import MAX_CHARACTERS
-from ...messages import CATALOGUE, MessageJSON
+from ...messages import MessageJSON, catalogues
 from ...mistakes import MISTAKES
 from ...storage.checkpoint import available_checkpoints
 from .. import schema
@@ -63,9 +63,8 @@ def page_schema(assets: str, plotly: str, streams: Sequence[str], tabs: Sequence
         streams: the questions whose answers are streams.
         tabs: those that the page has.
     """
-    languages = {path.stem for path in CATALOGUE.parent.glob("*.json")}
     return {
-        "languages": ["en", *sorted(languages - {"en"})],
+        "languages": [*catalogues()],
         "exercises": {name: each.distractors for name, each in MISTAKES.items()},
         "interventions": {name: schema.change_form(change) for name, change in CHANGES.items()},
         "parameters": schema.parameters(tabs, PARTS),
