@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..data.corpus import padded
+from ..data.corpus import batches_by_length, padded
 from ..inference.attention_maps import AttentionMap
 from ..inference.decoding import evaluating
 from ..inference.translator import Translation, Translator, read_only
@@ -61,9 +61,9 @@ def logit_lens(translator: Translator, run: Translation) -> LogitLens:
 def logit_lenses(translator: Translator, runs: Sequence[Translation], batch_size: int = 32) -> list[LogitLens]:
     """The `logit_lens` of each run; those without interventions pass the network in padded batches."""
     lenses = {i: logit_lens(translator, run) for i, run in enumerate(runs) if run.interventions.changes}
-    plain = sorted({*range(len(runs))} - {*lenses}, key=lambda i: len(runs[i].output))
-    model = translator.checkpoint.model
-    for batch in (plain[start : start + batch_size] for start in range(0, len(plain), batch_size)):
+    plain, model = [i for i in range(len(runs)) if i not in lenses], translator.checkpoint.model
+    for places in batches_by_length([len(runs[i].output) for i in plain], batch_size):
+        batch = [plain[place] for place in places]
         recorder, sides = Recorder(_leaves_layer(model)), zip(*(ids(translator, runs[i]) for i in batch), strict=True)
         src, tgt = (padded([each[0].tolist() for each in side]).to(translator.device) for side in sides)
         with evaluating(model):

@@ -128,6 +128,12 @@ def padded(rows: Sequence[Sequence[int]], length: int = 0) -> Tensor:
     return torch.tensor([[*row, *[0] * (length - len(row))] for row in rows])
 
 
+def batches_by_length(lengths: Sequence[int], batch_size: int) -> Iterator[list[int]]:
+    """The indices of all, those of similar lengths in one batch."""
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    return (order[first : first + batch_size] for first in range(0, len(order), batch_size))
+
+
 def shuffled_batches(lengths: Tensor, batch_size: int, generator: torch.Generator) -> Iterator[Tensor]:
     """Shuffle sentence pairs for one pass, pairs of similar length in one batch, which halves padding and time.
 

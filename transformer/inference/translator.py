@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..data.corpus import padded
+from ..data.corpus import batches_by_length, padded
 from ..data.pieces import PieceVocabulary
 from ..data.vocabulary import END, PAD, START, SentenceError
 from ..messages import Message
@@ -297,18 +297,12 @@ class BeamTree:
 
 
 class Translator:
-    """A checkpoint that translates text.
-
-    Args:
-        checkpoint: the model and its vocabularies; never changed.
-        name: the name that the page and every Translation show.
-        requested_device: the device that the caller named, if any.
-    """
+    """A checkpoint that translates text."""
 
     def __init__(self, checkpoint: Checkpoint, name: str, requested_device: str | None = None) -> None:
-        self.checkpoint = checkpoint
-        self.name = name
-        self.requested_device = requested_device
+        self.checkpoint = checkpoint  # the model and its vocabularies; never changed
+        self.name = name  # that the page and every Translation show
+        self.requested_device = requested_device  # that the caller named, if any
         self._made: DecodingEngine | None = None
         self._made = self._engine  # now, rather than with the first translation
 
@@ -490,10 +484,8 @@ class Translator:
             return [self.translate(sentence, value_weighted=value_weighted) for sentence in sentences]
         vocab, limit = self.checkpoint.tgt_vocab, self.checkpoint.output_limit
         begin, end = vocab.ids[START], vocab.ids[END]
-        by_length = sorted(range(len(sources)), key=lambda i: len(sources[i]))
         runs: dict[int, Translation] = {}
-        for start in range(0, len(by_length), batch_size):
-            batch = by_length[start : start + batch_size]
+        for batch in batches_by_length(list(map(len, sources)), batch_size):
             src = padded([sources[i] for i in batch]).to(self.device)  # (B, S)
             with torch.inference_mode():
                 decoding = EngineDecoding(engine, src, limit, value_weighted)

@@ -18,6 +18,7 @@ import torch
 from ..analysis.faithfulness import measures_table, rank_correlations, score_measures, word_measures
 from ..data import CORPORA, Pair, encode_pairs, padded
 from ..data.alignment import AlignedPair, AlignmentCounts, count_links
+from ..data.corpus import batches_by_length
 from ..data.vocabulary import END, START, SentenceError
 from ..inference.decoding import evaluating, greedy_batch
 from ..inference.translator import Translator
@@ -90,7 +91,7 @@ def translate_all(checkpoint: Checkpoint, sources: Sequence[str]) -> list[str]:
     """Free-running greedy translations; sentences of similar length share a batch."""
     start, end = (checkpoint.tgt_vocab.ids[token] for token in (START, END))
     texts = [""] * len(sources)
-    for index in _batches([len(source.split()) for source in sources]):
+    for index in batches_by_length([len(source.split()) for source in sources], BATCH):
         src = padded([checkpoint.src_vocab.encode(sources[i]) for i in index]).to(checkpoint.model.positions.device)
         rows = greedy_batch(checkpoint.model, src, start, end, checkpoint.output_limit)
         for i, row in zip(index, rows, strict=True):
@@ -104,7 +105,7 @@ def alignment_scores(checkpoint: Checkpoint, pairs: Sequence[AlignedPair]) -> Al
     heads = [[AlignmentCounts()] * config.n_heads for _ in range(config.num_decoder_layers)]
     layers = [AlignmentCounts()] * config.num_decoder_layers
     everything = AlignmentCounts()
-    for index in _batches([len(pair.source.split()) for pair in pairs]):
+    for index in batches_by_length([len(pair.source.split()) for pair in pairs], BATCH):
         batch = encode_pairs(
             [(pairs[i].source, pairs[i].target) for i in index], checkpoint.src_vocab, checkpoint.tgt_vocab
         ).to(device)
@@ -123,12 +124,6 @@ def alignment_scores(checkpoint: Checkpoint, pairs: Sequence[AlignedPair]) -> Al
         layers=[counts.error_rate for counts in layers],
         all_heads=everything.error_rate,
     )
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    order = sorted(range(len(lengths)), key=lengths.__getitem__)
-    for first in range(0, len(order), BATCH):
-        yield order[first : first + BATCH]
 
 
 def scores_table(scores: dict[str, Scores]) -> str:

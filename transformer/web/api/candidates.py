@@ -6,6 +6,7 @@ import numpy as np
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
 
 from ...analysis.sublayer import record
+from ...inference.translator import read_only
 from ...inference.words import SPACE
 from ..schema import CandidatesRequest
 from ..sessions.models import cached_per_checkpoint, translator
@@ -69,7 +70,5 @@ def _logits(request: CandidatesRequest) -> np.ndarray:
     run = run_of(request)
     if not 0 <= request.step < len(run.steps):
         raise ValueError(f"The steps of this run are 0 to {len(run.steps) - 1}.")
-    logits: np.ndarray = (
-        record(translator(request.checkpoint), run)["logits"][0, request.step].float().numpy(force=True)
-    )
-    return logits.copy()
+    seen = record(translator(request.checkpoint), run, "logits".__eq__)
+    return read_only(seen["logits"][0, request.step])

@@ -108,23 +108,21 @@ def _search(request: BeamRequest) -> BeamSearch:
 
 def _hypotheses(tree: BeamTree, vocab: Vocabulary) -> list[RankedText]:
     """The finished hypotheses, best score first; where none finished, the unfinished ones of the last step."""
-    finished = [n for n, branch in enumerate(tree.branches) if branch.fate == "finished"]
+    numbered = list(enumerate(tree.branches))
+    finished = [(n, branch) for n, branch in numbered if branch.fate == "finished"]
     last = tree.branches[-1].step
-    unfinished = [n for n, branch in enumerate(tree.branches) if branch.fate == "kept" and branch.step == last]
-    found: list[RankedText] = []
-    for n in sorted(finished or unfinished, key=lambda n: (-tree.branches[n].score, n != tree.best)):
-        branch = tree.branches[n]
-        found.append(
-            {
-                "branch": n,
-                "text": vocab.decode(vocab.ids[token] for token in decoding.output_of(n, tree.branches)),
-                "log_probability": branch.log_probability,
-                "probability": math.exp(branch.log_probability),
-                "score": branch.score,
-                "finished": bool(finished),
-            }
-        )
-    return found
+    unfinished = [(n, branch) for n, branch in numbered if branch.fate == "kept" and branch.step == last]
+    return [
+        {
+            "branch": n,
+            "text": vocab.decode(vocab.ids[token] for token in decoding.output_of(n, tree.branches)),
+            "log_probability": branch.log_probability,
+            "probability": math.exp(branch.log_probability),
+            "score": branch.score,
+            "finished": bool(finished),
+        }
+        for n, branch in sorted(finished or unfinished, key=lambda each: (-each[1].score, each[0] != tree.best))
+    ]
 
 
 def beam_search(sentence: str, width: int = 4, alpha: float = 0.6, checkpoint: str = "toy") -> dict[str, Any]:

@@ -1,5 +1,5 @@
 // What contributes to a word: heads that are ablated, the logit lens, and source words that are masked.
-// transformer/analysis/head_ablation.py, contribution.py and word_removal.py.
+// transformer/analysis/head_ablation.py and contribution.py.
 
 import type * as Wire from "#schema";
 import type { Kind } from "../../api/types.ts";
