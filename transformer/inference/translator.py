@@ -257,8 +257,8 @@ class Translation:
     ) -> None:
         """Write the page of this run as one file, which asks nobody for anything: Overview, Translate, Attention,
         Positions and Inside a head, in every language of the page. Of a long run of a large model, whose numbers would
-        take tens of megabytes, Inside a head has what fits into three. Why this word? has the step where the file opens,
-        and others while they take little work.
+        take tens of megabytes, Inside a head has what fits into three. Why this word? has the step where the file
+        opens, and others while they take little work.
 
         Args:
             ablations: also run without each head of cross-attention, and show what changes, unless words are forced or
