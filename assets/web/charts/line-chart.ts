@@ -1,10 +1,10 @@
-// Curves over the steps of a training.
+// Curves over the steps of a training: Plotly draws them in the page's colours, size of type and language.
 
+import { schema } from "../api/schema.ts";
 import type { Point } from "../api/training-stream.ts";
 import { t } from "../state/i18n.ts";
-import { fontFamily, h, onThemeChange } from "../ui/dom.ts";
+import { fontFamily, h, onThemeChange, svg, typeScale } from "../ui/dom.ts";
 import { onResize } from "../ui/parts.ts";
-import { drawPlot, type Figure, pageColours, themedLayout } from "./plotly.ts";
 
 /** The values `point[column]` of points; `name` stands in the legend, `hover` writes a value in Plotly's notation. */
 type Curve = { name: string; points: Point[]; column: number; colour: string; dash?: string; hover?: string };
@@ -13,64 +13,62 @@ type ChartData = { steps: number; yaxis: object; curves: Curve[]; level?: { at: 
 /** The curve goes from 0 to 1 and to `top`; `marked` are places to show, `place` is the one shown, with its value. */
 type SparklineData = { points: Point[]; marked: number[]; top: number; place: number; value: number | null };
 
-/** `pause`: ms between two drawings. */
-type Look = { pause: number; staticPlot?: boolean };
-
-const THUMB = 9; // px, half the slider's, whose middle does not reach its ends
 const PAUSE_MS = 250; // Plotly takes tens of milliseconds, and a training measures more often
 const MAX_UNIFORM_LOSSES = 3; // an axis of losses reaches this many times the loss of a uniform guess at most
 
+let library: Promise<any> | null = null;
+
+/** Plotly: 5 MB, fetched once, when a chart is first wanted. */
+function loadPlotly() {
+  library ??= new Promise((resolve, reject) => {
+    const onload = () => resolve((window as any).Plotly);
+    const onerror = () => {
+      library = null; // the next call tries again
+      reject(new Error("Plotly could not be loaded"));
+    };
+    document.head.append(h("script", { src: schema.plotly, onload, onerror }));
+  });
+  return library;
+}
+
+/** Where Plotly cannot be loaded nothing is drawn until the next call: the numbers stand beside the chart as well. */
 export function lineChart(height: number, signal: AbortSignal) {
   const element = h("div", { class: "figure curves", role: "img", style: `height: ${height / 16}rem` });
-  const draw = redrawn(element, (data: ChartData) => chartFigure(data, height), signal, { pause: PAUSE_MS });
+  let data: ChartData | null = null;
+  let isScheduled = false;
+  const drawNow = () => {
+    isScheduled = false;
+    if (!data || !element.clientWidth) return;
+    const react = (plotly: any) => plotly.react(element, ...chart(data as ChartData, height, element.clientWidth));
+    loadPlotly().then(react, () => {});
+  };
+  onResize(element, drawNow, signal);
+  onThemeChange(drawNow, signal);
   return {
     element,
-    draw(data: ChartData) {
+    draw(given: ChartData) {
+      data = given;
       element.setAttribute("aria-label", data.label);
-      draw(data);
+      if (!isScheduled) setTimeout(drawNow, PAUSE_MS);
+      isScheduled = true;
     },
   };
 }
 
-export function sparkline(height: number, colour: string, signal: AbortSignal) {
-  const element = h("div", { "aria-hidden": "true", style: `height: ${height}px` }); // its numbers stand beside it
-  const figure = (data: SparklineData) => sparklineFigure(data, height, colour);
-  return { element, draw: redrawn(element, figure, signal, { pause: 0, staticPlot: true }) };
-}
-
-/** Where Plotly cannot be loaded nothing is drawn until the next call: the numbers stand beside the chart as well. */
-function redrawn<Data>(element: HTMLElement, figure: (data: Data) => Figure, signal: AbortSignal, look: Look) {
-  const { pause, ...options } = look;
-  let data: Data | null = null;
-  let isScheduled = false;
-  const drawNow = () => {
-    isScheduled = false;
-    const latest = () => {
-      const chart = figure(data as Data);
-      chart.layout.width = element.clientWidth; // else Plotly keeps the first width
-      return chart;
-    };
-    if (data && element.clientWidth) drawPlot(element, latest, options).catch(() => {});
-  };
-  onResize(element, drawNow, signal);
-  onThemeChange(drawNow, signal);
-  return (given: Data) => {
-    data = given;
-    if (!isScheduled) setTimeout(drawNow, pause);
-    isScheduled = true;
-  };
-}
-
-const NO_AXIS = { visible: false, fixedrange: true };
-
-function chartFigure({ steps, yaxis, curves, level }: ChartData, height: number): Figure {
-  const colours = pageColours();
-  const data = curves.map(({ name, points, column, colour, dash, hover }) => ({
+/** What Plotly takes: curves, layout and configuration. */
+function chart({ steps, yaxis, curves, level }: ChartData, height: number, width: number) {
+  const style = getComputedStyle(document.body);
+  const colour = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  const [ink, muted, line, surface] = ["ink", "muted", "line", "surface"].map(colour);
+  const type = typeScale();
+  const font = { family: fontFamily(), size: 13 * type, color: ink };
+  const axis = { fixedrange: true, zeroline: false, color: muted, gridcolor: line, linecolor: line };
+  const data = curves.map(({ name, points, column, colour: hue, dash, hover }) => ({
     x: points.map(([step]) => step),
     y: points.map((point) => point[column]),
     mode: points.length > 1 ? "lines" : "markers",
     name,
-    line: { color: colours[colour], width: 2, dash },
+    line: { color: colour(hue), width: 2, dash },
     hovertemplate: `${hover}<extra></extra>`,
   }));
   const across = level && {
@@ -78,45 +76,41 @@ function chartFigure({ steps, yaxis, curves, level }: ChartData, height: number)
     y: [level.at, level.at],
     mode: "lines",
     name: level.name,
-    line: { color: colours.muted, width: 1.5, dash: "dash" },
+    line: { color: muted, width: 1.5, dash: "dash" },
     hoverinfo: "skip",
   };
-  const layout = themedLayout({
-    ...{ height, paper_bgcolor: colours.surface, plot_bgcolor: colours.surface, dragmode: false },
-    font: { family: fontFamily(), size: 13 },
-    margin: { l: 48, r: 16, t: 4, b: 40 },
+  const layout = {
+    ...{ width, height: height * type, paper_bgcolor: surface, plot_bgcolor: surface, dragmode: false, font },
+    margin: { l: 48 * type, r: 16 * type, t: 4 * type, b: 40 * type },
     hovermode: "x unified",
+    hoverlabel: { bgcolor: surface, bordercolor: line, font },
     legend: { orientation: "h", x: 0, y: 1, yanchor: "bottom", itemclick: false, itemdoubleclick: false },
     showlegend: true,
     xaxis: {
-      ...{ ...AXIS, range: [0, steps], showgrid: false, title: { text: t("train.curve.steps", { steps }) } },
-      ...{ spikethickness: 1, spikecolor: colours.muted, unifiedhovertitle: { text: t("step_n", { step: "%{x}" }) } },
+      ...{ ...axis, range: [0, steps], showgrid: false },
+      title: { text: t("train.curve.steps", { steps }), font: { size: font.size } },
+      ...{ spikethickness: 1, spikecolor: muted, unifiedhovertitle: { text: t("step_n", { step: "%{x}" }) } },
     },
-    yaxis: { ...AXIS, ...yaxis },
-  });
-  return { data: across ? [...data, across] : data, layout };
+    yaxis: { ...axis, ...yaxis },
+  };
+  return [across ? [...data, across] : data, layout, { displayModeBar: false }];
 }
 
-const AXIS = { fixedrange: true, zeroline: false };
+const percent = (share: number) => `${100 * share}%`;
 
-function sparklineFigure({ points, marked, top, place, value }: SparklineData, height: number, colour: string) {
-  const { [colour]: color, ink, muted } = pageColours();
-  const line = (x: number, y1: number, color: string) => ({
-    ...{ type: "line", yref: "paper", x0: x, x1: x, y0: 0, y1 },
-    line: { color, width: 1 },
-  });
+export function sparkline(height: number, colour: string) {
+  const style = `height: ${height}px; color: var(--${colour})`;
+  const element = svg("svg", { class: "sparkline", "aria-hidden": "true", style }); // its numbers stand beside it
+  const line = (name: string, place: number, top: number) =>
+    svg("line", { class: name, x1: percent(place), x2: percent(place), y1: percent(top), y2: "100%" });
   return {
-    data: [
-      { x: points.map(([step]) => step), y: points.map((point) => point[1]), mode: "lines", line: { color, width: 2 } },
-      { x: [place], y: [value], mode: "markers", marker: { color, size: 8 }, cliponaxis: false },
-    ],
-    layout: {
-      ...{ height, paper_bgcolor: "transparent", plot_bgcolor: "transparent" },
-      margin: { l: THUMB, r: THUMB, t: 4, b: 4 },
-      showlegend: false,
-      xaxis: { ...NO_AXIS, range: [0, 1] },
-      yaxis: { ...NO_AXIS, range: [0, top] },
-      shapes: [...marked.map((each) => line(each, 0.1, muted)), line(place, 1, ink)],
+    element,
+    draw({ points, marked, top, place, value }: SparklineData) {
+      const d = points.map(([x, y], i) => `${i ? "L" : "M"}${x} ${1 - y / top}`).join("");
+      const curve = svg("svg", { viewBox: "0 0 1 1", preserveAspectRatio: "none" }, svg("path", { d }));
+      const dot = value === null ? [] : [svg("circle", { cx: percent(place), cy: percent(1 - value / top), r: 4 })];
+      const places = marked.map((each) => line("marked", each, 0.9));
+      element.replaceChildren(curve, ...dot, ...places, line("here", place, 0));
     },
   };
 }

@@ -112,7 +112,7 @@ export function trainingReplay(signal: AbortSignal) {
 }
 
 function build(signal: AbortSignal) {
-  const player = buildPlayer(signal);
+  const player = buildPlayer();
   const map = buildMap(() => parts.drawn, signal);
   const limits = h("p", { class: "hint" }, t("limits.toy"));
   const isNew: Record<string, ReturnType<typeof changeDetector>> = {};
@@ -162,11 +162,11 @@ function playOrPause() {
 
 // ---- the player: the slider with its curves, and what the model outputs ----
 
-function buildPlayer(signal: AbortSignal) {
+function buildPlayer() {
   const slider = h("input", { type: "range", min: 0, id: "replay-step", "aria-label": t("replay.slider") });
   const steps = h("div", { class: "replay-steps", "aria-hidden": "true" });
-  const losses = sparkline(40, "accent", signal);
-  const weights = sparkline(24, "target", signal);
+  const losses = sparkline(40, "accent");
+  const weights = sparkline(24, "target");
   const story = h("p", { class: "replay-story" });
   const playButton = button("round", null, playOrPause, { id: "replay-play" });
   const follow = link(t("replay.follow"), () => goTo(newest()), { id: "replay-follow" });
