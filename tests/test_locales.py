@@ -183,10 +183,13 @@ def test_every_key_that_the_page_puts_together_is_in_the_catalogue() -> None:
 
 
 def test_every_variant_of_a_stop_of_the_lesson_has_a_text() -> None:
-    for path in (ROOT / "assets/web/features/lesson/stops").glob("*.ts"):
-        found = re.search(r"\n  variants: .*?\n(?=  \w)", path.read_text("utf-8"), re.DOTALL)
+    sources = [path.read_text("utf-8") for path in (ROOT / "assets/web/features/lesson/stops").glob("*.ts")]
+    stops = re.findall(r"\nexport const (\w+): Stop = {(.*?)\n};", "\n".join(sources), re.DOTALL)
+    assert stops
+    for stop, declared in stops:
+        found = re.search(r"\n  variants: .*?\n(?=  \w)", declared, re.DOTALL)
         for variant in re.findall(r'(?<!== )"(\w+)"', found[0]) if found else []:
-            assert any(re.fullmatch(rf"lesson\.{path.stem}\.[a-z]+_{variant}", key) for key in EN), variant
+            assert any(re.fullmatch(rf"lesson\.{stop}\.[a-z]+_{variant}", key) for key in EN), variant
 
 
 def test_every_text_of_the_catalogue_is_used() -> None:

@@ -298,7 +298,7 @@ def _explained(
 
 
 def _second(step: Any) -> str | None:
-    """The likeliest token that a step does not output: `secondWord` of why-words.ts."""
+    """The likeliest token that a step does not output: `secondWord` of why.ts."""
     rest = (each["token"] for each in step["candidates"] if each["token"] not in (step["token"], "S", "P"))
     return next(rest, None)
 

@@ -2,13 +2,12 @@
 
 import type { Lens } from "#schema";
 import type { Stack, View } from "../../api/types.ts";
-import { lensCaveat } from "../../charts/lens-table.ts";
+import { fetchLens, lensCaveat, readings } from "../../charts/lens.ts";
 import { foldedLayers } from "../../charts/overview-layout.ts";
 import { takeAskedPlace } from "../../charts/overview-place.ts";
 import { isPresenting } from "../../state/address.ts";
 import { insteadOfChoice } from "../../state/changes.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
-import { fetchLens, readings } from "../../state/lens.ts";
 import { KINDS, state, subscribe, update } from "../../state/state.ts";
 import { h, isStill, typeScale, word } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";

@@ -1,13 +1,13 @@
 // The paper's Figure 1 of one run. Built once a run; a step only moves marks and changes words.
 
 import type { Kind, Run, Side, Stack } from "../../api/types.ts";
+import type { Readings } from "../../charts/lens.ts";
 import { paintedCanvas, paintMap } from "../../charts/map-canvas.ts";
 import type { Box, Column, Fold, Layer, Layout, Sizes, Tokens } from "../../charts/overview-layout.ts";
 import { overviewLayout, SHOWN_CANDIDATES } from "../../charts/overview-layout.ts";
 import { openPlace, type Place, placeKey, placeName, targetOf } from "../../charts/overview-place.ts";
 import { findChange, insteadOfChoice, isAblated } from "../../state/changes.ts";
 import { formatPercent, t } from "../../state/i18n.ts";
-import type { Readings } from "../../state/lens.ts";
 import { argmax } from "../../state/state.ts";
 import { outputToken } from "../../state/words.ts";
 import { type Attributes, fitted, h, isSpecial, svg, textWidth, typeScale } from "../../ui/dom.ts";

@@ -1,7 +1,7 @@
 // Why this word: attribution, attention and the effect of masking each source word, asked for when the panel is opened.
 
 import type { Child } from "../../api/types.ts";
-import { type Asked, explainWord, fetchWhy, secondWord } from "../../charts/why-words.ts";
+import { type Asked, explainWord, fetchWhy, secondWord } from "../../charts/why.ts";
 import { nodes, t } from "../../state/i18n.ts";
 import { failureText } from "../../state/server-cache.ts";
 import { state, update } from "../../state/state.ts";

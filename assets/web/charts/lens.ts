@@ -1,11 +1,24 @@
-// What each decoder layer would output, a step a row: the logit lens.
+// What each decoder layer would output if it were the last: the logit lens of a run, a step at a time.
 
 import type { Lens } from "#schema";
 import type { Run } from "../api/types.ts";
 import { formatList, formatPercent, nodes, t } from "../state/i18n.ts";
-import { agreements, type Readings, readings } from "../state/lens.ts";
+import { askAboutRun } from "../state/server-cache.ts";
+import { tokenRun } from "../state/words.ts";
 import { h, word } from "../ui/dom.ts";
 import { columnHeading, rowHeading, table } from "../ui/parts.ts";
+
+/** `turn` is the first layer from which on all say what the last one says. */
+export type Readings = { layers: { token: string; probability: number }[]; turn: number };
+
+export const fetchLens = (run: Run) => askAboutRun("lens", {}, tokenRun(run));
+
+/** @param step of a run by words or by tokens: of a word it is the first piece's */
+export function readings({ tokens, probabilities }: Lens, run: Run, step: number): Readings {
+  const at = run.steps[step].first ?? step;
+  const layers = tokens.map((row, layer) => ({ token: row[at], probability: probabilities[layer][at] }));
+  return { layers, turn: layers.findLastIndex(({ token }) => token !== layers.at(-1)?.token) + 1 };
+}
 
 /** @param marked the step whose row is marked @param isAsked whether that row hides what its layers say */
 export function lensTable(run: Run, lens: Lens, steps: number[], marked = -1, isAsked = false) {
@@ -26,7 +39,12 @@ const saidCells = ({ layers, turn }: Readings) =>
 
 /** At how many steps each layer says what is output. */
 export const agreeing = (lens: Lens, run: Run) =>
-  formatList(agreements(lens, run).map((steps, layer) => t("overview.lens.agrees", { layer: layer + 1, steps })));
+  formatList(
+    lens.tokens.map((row, layer) => {
+      const steps = row.filter((token, step) => token === tokenRun(run).output[step]).length;
+      return t("overview.lens.agrees", { layer: layer + 1, steps });
+    }),
+  );
 
 /** How far the layers before the last can be believed. */
 export const lensCaveat = (lens: Lens, run: Run) =>
