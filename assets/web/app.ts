@@ -5,32 +5,22 @@ import "./style.css";
 import { browserSource } from "./api/browser.ts";
 import { askOf } from "./api/client.ts";
 import { opening } from "./api/schema.ts";
-import { mount as attention } from "./features/attention/attention.ts";
-import { mount as heads } from "./features/attention/heads.ts";
 import { mount as classPanel } from "./features/class/panel.ts";
 import { mount as decoding } from "./features/decoding/decoding.ts";
 import { mount as header } from "./features/frame/header.ts";
 import { mountParts as breakIt, mount as tabs } from "./features/frame/tabs.ts";
-import { mount as inside } from "./features/inside/inside.ts";
 import { mount as intro } from "./features/intro/intro.ts";
 import { mount as lesson } from "./features/lesson/lesson.ts";
 import { mount as mistakes } from "./features/mistakes/mistakes.ts";
-import { mount as overview } from "./features/overview/overview.ts";
-import { mount as positions } from "./features/positions/positions.ts";
 import { mount as runBar } from "./features/run-bar/run-bar.ts";
 import { teach, mount as train } from "./features/train/train.ts";
-import { mount as translate } from "./features/translate/translate.ts";
 import { mount as whatIf } from "./features/what-if/what-if.ts";
-import { fillPage, type Views } from "./start.ts";
+import { fillPage, RUN_TABS, type Views } from "./start.ts";
 
 const FRAME: Views = { header, run: runBar, class: classPanel, tabs, intro };
 
 const TABS: Record<string, Views> = {
-  overview: { overview },
-  translate: { story: translate },
-  attention: { attention, heads },
-  positions: { positions },
-  inside: { inside },
+  ...RUN_TABS,
   train: { train },
   break: { breakit: breakIt, whatif: whatIf, mistakes, decoding },
   lesson: { lesson },

@@ -3,11 +3,26 @@
 import { listenForModels, setShippedModels } from "./api/models.ts";
 import { opening } from "./api/schema.ts";
 import type { Model, View } from "./api/types.ts";
+import { mount as attention } from "./features/attention/attention.ts";
+import { mount as heads } from "./features/attention/heads.ts";
+import { mount as inside } from "./features/inside/inside.ts";
+import { mount as overview } from "./features/overview/overview.ts";
+import { mount as positions } from "./features/positions/positions.ts";
+import { mount as translate } from "./features/translate/translate.ts";
 import { speakPreferredLanguage } from "./state/i18n.ts";
 import { h } from "./ui/dom.ts";
 
 type Mount = (view: View) => void;
 export type Views = Record<string, Mount>;
+
+/** The tabs that show a run, of every page. */
+export const RUN_TABS: Record<string, Views> = {
+  overview: { overview },
+  translate: { story: translate },
+  attention: { attention, heads },
+  positions: { positions },
+  inside: { inside },
+};
 
 /** Fill the page's place with the views above the tabs, in their order, and with those of each tab. */
 export async function fillPage(page: HTMLElement, frame: Views, tabs: Record<string, Views>) {

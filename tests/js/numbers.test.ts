@@ -4,11 +4,11 @@ import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decodeShares } from "../../assets/web/api/training-stream.ts";
+import { dot } from "../../assets/web/engine/arrays.ts";
 import { decodeFloats, unpackWeights } from "../../assets/web/state/state.ts";
 import {
   attentionColumns,
   commonDigits,
-  dot,
   fixed,
   normalised,
   plain,

@@ -2,10 +2,11 @@
 
 import { Refused } from "../api/source.ts";
 import type { Child } from "../api/types.ts";
+import { dot } from "../engine/arrays.ts";
 import { formatNumber, t } from "../state/i18n.ts";
 import { failureText, fetchParameters, fetchValue, type Matrix } from "../state/server-cache.ts";
 import { h } from "../ui/dom.ts";
-import { dot, fixed, mean, normalised, products, root, scaled, softmax, sum, variance } from "../ui/numbers.ts";
+import { fixed, mean, normalised, products, root, scaled, softmax, sum, variance } from "../ui/numbers.ts";
 import { hint } from "../ui/parts.ts";
 import { keyName, orderKeys } from "./key-order.ts";
 import type { Part, SublayerView } from "./sublayer-stages.ts";

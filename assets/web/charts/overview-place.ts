@@ -3,7 +3,7 @@
 import type { Kind, Run, Stack, State } from "../api/types.ts";
 import { t } from "../state/i18n.ts";
 import { LESSON_STOPS, type StopName } from "../state/lesson-plan.ts";
-import { baselineRun, state, subscribe, update } from "../state/state.ts";
+import { baselineRun, shownHead, state, subscribe, update } from "../state/state.ts";
 import { svg } from "../ui/dom.ts";
 import { button, changeDetector } from "../ui/parts.ts";
 import type { Box } from "./overview-layout.ts";
@@ -64,7 +64,7 @@ const STOP_PLACES: Record<StopName, () => Place> = {
   softmax: () => head("encoder"),
   heads: () => sublayer("encoder"),
   residual: () => sublayer("encoder"),
-  ffn: () => ({ what: "ffn", stack: "encoder", layer: layerOf("encoder") }),
+  ffn: () => ({ what: "ffn", stack: "encoder", layer: shownHead("encoder", baselineRun()).layer }),
   stack: () => ({ what: "stack", stack: "encoder" }),
   masked: () => head("decoder"),
   align: () => sublayer("cross"),
@@ -77,16 +77,8 @@ const STOP_PLACES: Record<StopName, () => Place> = {
   explains: () => ({ what: "candidates" }),
 };
 
-const layerOf = (kind: Kind) => Math.min(state.layer, baselineRun().attention[kind].layers - 1);
-
-const head = (kind: Kind): Place => ({
-  what: "head",
-  kind,
-  layer: layerOf(kind),
-  head: Math.min(state.head, baselineRun().attention[kind].heads - 1),
-});
-
-const sublayer = (kind: Kind): Place => ({ what: "sublayer", kind, layer: layerOf(kind) });
+const head = (kind: Kind): Place => ({ what: "head", kind, ...shownHead(kind, baselineRun()) });
+const sublayer = (kind: Kind): Place => ({ what: "sublayer", kind, layer: shownHead(kind, baselineRun()).layer });
 
 function currentPlace(): Place {
   const { tab, stack, kind, stop } = state;

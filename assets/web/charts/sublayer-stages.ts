@@ -2,6 +2,7 @@
 
 import type { ShapeRow } from "#schema";
 import type { Child, Kind, Run } from "../api/types.ts";
+import { dot } from "../engine/arrays.ts";
 import { isPresenting } from "../state/address.ts";
 import { findChange, isAblated, temperatureOf } from "../state/changes.ts";
 import { formatPercent, hasText, nodes, t } from "../state/i18n.ts";
@@ -11,7 +12,7 @@ import { tokenRun } from "../state/words.ts";
 import { h, scrollBox, setChildren, word } from "../ui/dom.ts";
 import { savable } from "../ui/export.ts";
 import { formulas } from "../ui/formula.ts";
-import { attentionColumns, commonDigits, dot, fixed, mean, norm, variance } from "../ui/numbers.ts";
+import { attentionColumns, commonDigits, fixed, mean, norm, variance } from "../ui/numbers.ts";
 import { button, columnHeading, hint, link, rowHeading, table } from "../ui/parts.ts";
 import { areMany, keyName, orderKeys } from "./key-order.ts";
 import { chooseCell, fluidPicture, type Row, type StripOptions, vectorStrips } from "./vector-strip.ts";

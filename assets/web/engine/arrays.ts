@@ -29,7 +29,7 @@ export function sum(x: ArrayLike<number>) {
   return all;
 }
 
-export function dot(one: Float32Array, two: Float32Array) {
+export function dot(one: ArrayLike<number>, two: ArrayLike<number>) {
   let sum = 0;
   for (let i = 0; i < one.length; i++) sum += one[i] * two[i];
   return sum;

@@ -96,6 +96,12 @@ export function possibleMistakes(step: number) {
     .filter((token) => token !== steps[step].token && token !== "S" && token !== "P");
 }
 
+/** The head in view, or the nearest that a kind of attention has. */
+export function shownHead(kind: Kind, run: DrawnRun = state.run) {
+  const { layers, heads } = run.attention[kind];
+  return { layer: clamp(state.layer, layers), head: clamp(state.head, heads) };
+}
+
 /** Follow another row: of the decoder, that is another step. */
 export const selectQuery = (query: number) => update(state.kind === "encoder" ? { query } : { query, step: query });
 const clamp = (value: number, count: number) => Math.max(0, Math.min(value, count - 1));

@@ -47,6 +47,7 @@ function foldAfterChoice(event: Event) {
 export function followFrame(signal: AbortSignal) {
   showFrame();
   for (const type of ["click", "change"]) document.addEventListener(type, foldAfterChoice, { signal });
+  document.addEventListener("click", ({ target }) => closePopups(target as Node), { signal });
   narrow.addEventListener("change", showFrame, { signal });
 }
 
@@ -78,11 +79,12 @@ export function listenForFrameKeys(signal: AbortSignal) {
   document.addEventListener("fullscreenchange", () => document.fullscreenElement || present(false), { signal });
 }
 
-/** Whether any was open; the focus goes to what opened it. */
-function closePopups() {
-  const open = [...document.querySelectorAll<HTMLDetailsElement>(":is(header, .tab-bar) details[open]")];
+/** Close all, or those outside of where one clicked; whether any was open. The focus goes to what opened it. */
+function closePopups(clicked: Node | null = null) {
+  const all = [...document.querySelectorAll<HTMLDetailsElement>(":is(header, .tab-bar) details[open]")];
+  const open = all.filter((each) => !each.contains(clicked));
   for (const each of open.reverse()) {
-    if (each.contains(document.activeElement)) each.querySelector("summary")?.focus();
+    if (!clicked && each.contains(document.activeElement)) each.querySelector("summary")?.focus();
     each.open = false;
   }
   return open.length > 0;

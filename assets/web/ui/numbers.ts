@@ -1,6 +1,8 @@
 // Arithmetic that a reader can check with a pencil. A number is shown with few digits, but never so few that what is
 // shown does not give the shown result: adding the shown terms and rounding the sum gives the very digits beside "=".
 
+import { dot, sum as total } from "../engine/arrays.ts";
+
 const HAIR = 1e-10;
 const MAX_DIGITS = 12; // after the point; a 32-bit number has no more to tell
 const PENCIL = [-5, 10]; // a largest score in here makes powers that a pencil can handle
@@ -14,7 +16,6 @@ export function plain(value: number, digits: number) {
   return /[1-9]/.test(text) ? text : text.replace("-", "");
 }
 
-const total = (values: number[]) => values.reduce((all, value) => all + value, 0);
 export const mean = (values: number[]) => total(values) / values.length;
 
 /** As LayerNorm takes it: divided by n, not n − 1. */
@@ -23,7 +24,6 @@ export const variance = (values: number[]) => {
   return mean(values.map((value) => (value - middle) ** 2));
 };
 
-export const dot = (a: number[], b: number[]) => total(a.map((value, i) => value * b[i]));
 const asShown = (value: number, digits: number) => Number(plain(value, digits));
 
 /** Whether `shown` rounds to the digits of `value`, and not so near a half that a pencil could err. */

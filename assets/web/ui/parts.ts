@@ -138,13 +138,6 @@ export function onResize(element: Element, draw: ResizeObserverCallback, signal?
   signal?.addEventListener("abort", () => observer.disconnect());
 }
 
-export function closeOutside(place: Element, signal: AbortSignal) {
-  const close = ({ target }: Event) => {
-    for (const each of place.querySelectorAll("details")) if (!each.contains(target as Node)) each.open = false;
-  };
-  document.addEventListener("click", close, { signal });
-}
-
 /** Says whether any of the values differs from those of the call before; `forget` makes the next call say so. */
 export function changeDetector() {
   let last: unknown[] | null = null;

@@ -14,7 +14,7 @@ import { isAblated } from "../../state/changes.ts";
 import { fetchMeasured } from "../../state/contributions.ts";
 import { formatList, formatPercent, hasText, joinSentences, language, nodes, t } from "../../state/i18n.ts";
 import { askAboutRun, askOnce, fetchSublayer } from "../../state/server-cache.ts";
-import { argmax, KINDS, SIDES, state } from "../../state/state.ts";
+import { argmax, KINDS, SIDES, shownHead, state } from "../../state/state.ts";
 import { outputToken, tokenIndex, tokenRun } from "../../state/words.ts";
 import { describeChange } from "../../ui/describe.ts";
 import { h, isDark, twoFrames, word } from "../../ui/dom.ts";
@@ -22,7 +22,7 @@ import { elementToSvg, painted, rgb } from "../../ui/export.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { cells, hint, rowHeading, table } from "../../ui/parts.ts";
 import { checksTable } from "./self-checks.ts";
-import { shownHead, strongestWord, wordWithShare, worksheet } from "./worksheet.ts";
+import { strongestWord, wordWithShare, worksheet } from "./worksheet.ts";
 
 const WIDTH = 680; // px: what A4 holds between its margins
 

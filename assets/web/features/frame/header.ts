@@ -25,7 +25,7 @@ import { h } from "../../ui/dom.ts";
 import { formatDuration } from "../../ui/duration.ts";
 import { download } from "../../ui/export.ts";
 import { followFrame, listenForFrameKeys, startPresenting } from "../../ui/frame.ts";
-import { button, closeOutside, hint, link, option } from "../../ui/parts.ts";
+import { button, hint, link, option } from "../../ui/parts.ts";
 import { handout } from "./handout.ts";
 import { badge as checksBadge } from "./self-checks.ts";
 import { shareEntry } from "./share.ts";
@@ -45,7 +45,6 @@ export function mount({ element, signal }: View) {
   const controls = [isSavedRun ? null : modelChoice(element, signal), languageChoice(), menu(signal)];
   const header = h("header", {}, title, h("div", { class: "header-controls" }, controls));
   element.replaceChildren(skipLink(), header);
-  closeOutside(element, signal);
   showAwaitedModel(element.closest(".contain") ?? document.body, signal); // where the stylesheet reaches
   followFrame(signal);
   listenForFrameKeys(signal);

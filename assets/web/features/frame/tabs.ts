@@ -10,9 +10,9 @@ import { plannedStops, USUAL_MINUTES } from "../../state/lesson-plan.ts";
 import { lessonStops, state, subscribe, update } from "../../state/state.ts";
 import { h, namedChoice, scrollToMiddle, setChildren } from "../../ui/dom.ts";
 import { pictureRows } from "../../ui/export.ts";
-import { button, changeDetector, closeOutside, rove } from "../../ui/parts.ts";
+import { button, changeDetector, rove } from "../../ui/parts.ts";
 
-export function mount({ element, signal }: View) {
+export function mount({ element }: View) {
   const { choices = [] } = schema.parameters.tab;
   const tabs = choices.map((name) => {
     const attributes = { role: "tab", id: `tab-${name}`, "data-tab-id": name, "aria-controls": `panel-${name}` };
@@ -26,7 +26,6 @@ export function mount({ element, signal }: View) {
     return tab;
   });
   element.replaceChildren(h("div", { class: "tab-bar" }, list, returnButton(), hereButton(), pictureMenu()));
-  closeOutside(element, signal);
   const isNew = changeDetector();
   subscribe(list, () => isNew(state.tab) && open(list, tabs));
 }

@@ -11,7 +11,7 @@ import { thumbnail } from "../../charts/map-canvas.ts";
 import { explainWord, findWhy, measuresOf } from "../../charts/why.ts";
 import { formatList, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { fetchSublayer } from "../../state/server-cache.ts";
-import { argmax, attentionRow, likelihood, state } from "../../state/state.ts";
+import { argmax, attentionRow, likelihood, shownHead, state } from "../../state/state.ts";
 import { tokenIndex, tokenRun } from "../../state/words.ts";
 import { summaryTable } from "../../ui/class-answers.ts";
 import { explainLikelihood } from "../../ui/describe.ts";
@@ -260,11 +260,6 @@ async function explains(): Promise<Item[]> {
     ),
   };
   return [item];
-}
-
-export function shownHead(kind: Kind) {
-  const { layers, heads } = state.run.attention[kind];
-  return { layer: Math.min(state.layer, layers - 1), head: Math.min(state.head, heads - 1) };
 }
 
 export const wordWithShare = (token: string, side: Side, share: number) => [

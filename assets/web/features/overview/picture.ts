@@ -6,7 +6,7 @@ import { paintedCanvas, paintMap } from "../../charts/map-canvas.ts";
 import type { Box, Column, Fold, Layer, Layout, Sizes, Tokens } from "../../charts/overview-layout.ts";
 import { overviewLayout, SHOWN_CANDIDATES } from "../../charts/overview-layout.ts";
 import { openPlace, type Place, placeKey, placeName, targetOf } from "../../charts/overview-place.ts";
-import { findChange, insteadOfChoice, isAblated } from "../../state/changes.ts";
+import { attendsAhead, findChange, insteadOfChoice, isAblated } from "../../state/changes.ts";
 import { formatPercent, t } from "../../state/i18n.ts";
 import { argmax } from "../../state/state.ts";
 import { outputToken } from "../../state/words.ts";
@@ -91,14 +91,11 @@ export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }
   };
 }
 
-function captionsOf({ attention }: Run): Record<Kind, string> {
-  const isCausal = attention.decoder.allowed.every((row, query) => row.every((open, key) => open <= (key <= query)));
-  return {
-    encoder: t("overview.self"),
-    decoder: t(isCausal ? "overview.masked" : "overview.self"),
-    cross: t("overview.cross"),
-  };
-}
+const captionsOf = (run: Run): Record<Kind, string> => ({
+  encoder: t("overview.self"),
+  decoder: t(attendsAhead(run) ? "overview.self" : "overview.masked"),
+  cross: t("overview.cross"),
+});
 
 function layoutOf(run: Run, captions: Record<Kind, string>, frame: Frame) {
   const { encoder, decoder, cross } = run.attention;

@@ -9,7 +9,7 @@ import { isPresenting, updateAddressBar } from "../../state/address.ts";
 import { attendsAhead, hasNoEffect, requestChanges, undoChange } from "../../state/changes.ts";
 import { openRun } from "../../state/experiments.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
-import { argmax, attentionRow, canShowWords, state, subscribe, update } from "../../state/state.ts";
+import { argmax, attentionRow, canShowWords, shownHead, state, subscribe, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { describeChange } from "../../ui/describe.ts";
 import { chip, h, namedChoice, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
@@ -137,7 +137,7 @@ function drawQueue({ queue }: Parts, news: { waiting: number; full?: boolean } |
 
 function draw(parts: Parts) {
   const { source, target, note, changed, original, steps } = parts;
-  const { run, step, layer, head, averaged } = state;
+  const { run, step, averaged } = state;
   updateAddressBar();
   if (parts.isNewRun(run)) drawRun(parts);
   const isInWhatIf = state.tab === "break" && state.part === "whatif";
@@ -145,8 +145,8 @@ function draw(parts: Parts) {
   changed.hidden = run.changes.length === 0 && (!isInWhatIf || note.hasChildNodes());
   original.hidden = isInWhatIf; // its verdict says it
   showNote(parts);
-  const lastLayer = run.attention.cross.layers - 1;
-  const weights = attentionRow("cross", Math.min(layer, lastLayer), averaged ? null : head, step);
+  const { layer, head } = shownHead("cross");
+  const weights = attentionRow("cross", layer, averaged ? null : head, step);
   parts.weights = weights;
   // Only words that changed are written: each write costs a restyle, and a long sentence has many.
   for (const [key, { style }] of ([...source.children] as HTMLElement[]).entries()) {

@@ -9,7 +9,16 @@ import { areMany, orderKeys } from "../../charts/key-order.ts";
 import { candidate, MAX_CANDIDATES, stepCard } from "../../charts/outputs.ts";
 import { findChange, insteadOfChoice, isAblated, replaceChange } from "../../state/changes.ts";
 import { formatPercent, hasText, joinSentences, nodes, t } from "../../state/i18n.ts";
-import { argmax, attentionRow, goldLink, state, subscribe, UNIFORM_MARGIN, update } from "../../state/state.ts";
+import {
+  argmax,
+  attentionRow,
+  goldLink,
+  shownHead,
+  state,
+  subscribe,
+  UNIFORM_MARGIN,
+  update,
+} from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { explainLikelihood } from "../../ui/describe.ts";
 import { type Attributes, h, replaceKeepingFocus, scrollBox, scrollToMiddle, segmented, word } from "../../ui/dom.ts";
@@ -69,7 +78,7 @@ const build = (signal: AbortSignal) => ({
 function draw(parts: Parts) {
   const { run, step, head, averaged } = state;
   const { cross } = run.attention;
-  const layer = Math.min(state.layer, cross.layers - 1);
+  const { layer } = shownHead("cross");
   const isMean = averaged && cross.heads > 1;
   parts.pickers.draw(cross);
   if (parts.hasNewRun(run)) drawRun(parts);

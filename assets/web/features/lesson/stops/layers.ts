@@ -1,10 +1,11 @@
 // Stops of the lesson: what else a layer does, and layer upon layer.
 
 import { activationFloor, activationName, shapeChain } from "../../../charts/sublayer-stages.ts";
+import { dot } from "../../../engine/arrays.ts";
 import { formatPercent, t } from "../../../state/i18n.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";
-import { dot, fixed, norm } from "../../../ui/numbers.ts";
+import { fixed, norm } from "../../../ui/numbers.ts";
 import {
   colourLegend,
   encoderHead,
