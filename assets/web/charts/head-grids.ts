@@ -1,8 +1,9 @@
 // Heads in grids: as small maps, or with how well each does.
 
 import type { Child } from "../api/types.ts";
+import { range } from "../engine/arrays.ts";
 import { formatPercent, t } from "../state/i18n.ts";
-import { state } from "../state/state.ts";
+import { state, update } from "../state/state.ts";
 import { h } from "../ui/dom.ts";
 import { button, changeDetector } from "../ui/parts.ts";
 import { type Shown, smallMap } from "./map-canvas.ts";
@@ -21,7 +22,7 @@ export function headGrid(choose: (head: number) => void) {
   };
   function draw({ run, kind, layer, head: chosen }: Shown) {
     const { heads } = run.attention[kind];
-    if (hasNewCount(heads)) element.replaceChildren(...Array.from({ length: heads }, (_, head) => headButton(head)));
+    if (hasNewCount(heads)) element.replaceChildren(...range(heads).map(headButton));
     const buttons = [...element.children];
     const isPainted = isNew(run, kind, layer, state.gold);
     if (areNew(run, kind)) {
@@ -45,24 +46,31 @@ type Cell = (layer: number, head: number) => Child;
 type Counts = { layers: number; heads: number };
 
 export function gridCells({ layers, heads }: Counts, heading: (layer: number) => Child, cell: Cell): Child[] {
-  const every = Array.from({ length: heads }, (_, head) => head);
-  const rows = Array.from({ length: layers }, (_, i) => [heading(i), every.map((head) => cell(i, head))]);
-  return [axis(t("head")), every.map((head) => axis(head + 1)), rows];
+  const rows = range(layers).map((layer) => [heading(layer), range(heads).map((head) => cell(layer, head))]);
+  return [axis(t("head")), range(heads).map((head) => axis(head + 1)), rows];
 }
 
 const axis = (text: Child) => h("small", { class: "axis" }, text);
 
+export const openCrossHead = (layer: number, head: number) =>
+  update({ tab: "attention", kind: "cross", layer, head, averaged: false });
+
 /** How much of each head's alignment is right. `name` tells one grid from another. */
-export function scoreGrid(scores: number[][], name: string, open: (layer: number, head: number) => void) {
+export function scoreGrid(scores: number[][], name: string) {
   const cell = (layer: number, head: number) => {
     const score = scores[layer][head];
     const strength = 4 + 96 * score; // % of the hue
     const places = { layer: layer + 1, head: head + 1, share: formatPercent(score) };
-    return button(`score ${contrastClass(strength, false)}`, Math.round(100 * score), () => open(layer, head), {
-      style: `--score: ${strength.toFixed(1)}%`,
-      data: { score, layer, head, place: `${name} ${layer} ${head}` },
-      "aria-label": t("heads.score", places),
-    });
+    return button(
+      `score ${contrastClass(strength, false)}`,
+      Math.round(100 * score),
+      () => openCrossHead(layer, head),
+      {
+        style: `--score: ${strength.toFixed(1)}%`,
+        data: { score, layer, head, place: `${name} ${layer} ${head}` },
+        "aria-label": t("heads.score", places),
+      },
+    );
   };
   const [layers, heads] = [scores.length, scores[0].length];
   const cells = gridCells({ layers, heads }, (layer) => axis(t("layer_n", { layer: layer + 1 })), cell);

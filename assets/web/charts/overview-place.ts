@@ -92,11 +92,6 @@ function currentPlace(): Place {
 /** The place that the picture of the whole is asked to show when it opens. */
 let asked: Place | null = null;
 
-function openOverview() {
-  asked = currentPlace();
-  update({ tab: "overview" });
-}
-
 export function takeAskedPlace() {
   const place = asked;
   asked = null;
@@ -114,7 +109,10 @@ const [INPUTS, TOP] = [4, 9]; // height of what a stack reads, and where its lay
 export function hereButton() {
   const [ground, lit, lines] = ["ground", "lit", "lines"].map((name) => svg("path", { class: name }));
   const picture = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, lines, ground, lit);
-  const element = button("here", picture, openOverview);
+  const element = button("here", picture, () => {
+    asked = currentPlace();
+    update({ tab: "overview" });
+  });
   const isNew = changeDetector();
   subscribe(element, () => {
     const place = currentPlace();

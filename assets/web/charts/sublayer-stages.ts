@@ -2,7 +2,7 @@
 
 import type { ShapeRow } from "#schema";
 import type { Child, Kind, Run } from "../api/types.ts";
-import { dot } from "../engine/arrays.ts";
+import { dot, range } from "../engine/arrays.ts";
 import { isPresenting } from "../state/address.ts";
 import { findChange, isAblated, temperatureOf } from "../state/changes.ts";
 import { formatPercent, hasText, nodes, t } from "../state/i18n.ts";
@@ -38,9 +38,6 @@ export type Part = "" | "ff_";
 
 export const headIsAblated = ({ run, kind, layer, head }: SublayerView) => isAblated(kind, layer, head, run.changes);
 
-const anyHeadIsAblated = (view: SublayerView) =>
-  Array.from({ length: headCount(view) }, (_, head) => headIsAblated({ ...view, head })).includes(true);
-
 const headCount = ({ data }: SublayerView) => data.arrays.q.shape[0];
 
 /** What the scores were divided by, besides √d: without what binary adds to a product of two decimals. */
@@ -60,7 +57,7 @@ const FLOORS = { relu: 0, gelu: -0.17, silu: -0.28 };
 export const activationFloor = ({ activation }: { activation: keyof typeof FLOORS }) => fixed(FLOORS[activation], 2);
 
 export const concatenated = ({ data, query }: SublayerView) =>
-  Array.from({ length: data.arrays.head_output.shape[0] }, (_, head) => data.at("head_output", head, query)).flat();
+  range(data.arrays.head_output.shape[0]).flatMap((head) => data.at("head_output", head, query));
 
 export type Stage = "qkv" | "scores" | "values" | "concat" | "residual" | "ffn" | "ffn_residual";
 
@@ -134,9 +131,6 @@ function stageFormula(stage: Stage, view: SublayerView) {
 
 export const stageFigure = (stage: Stage, view: SublayerView) => [FIGURES[stage](view)].flat(2);
 
-export const stageSection = (stage: Stage, view: SublayerView) =>
-  h("section", { class: "stage", id: `stage-${stage}` }, stageContent(stage, view));
-
 /** The section of a stage: its heading, formula and text, and its figure. @param isDrawn false: without the figure */
 export function stageContent(stage: Stage, view: SublayerView, isDrawn: boolean = true) {
   const { kind, layer, head } = view;
@@ -153,7 +147,8 @@ export function stageContent(stage: Stage, view: SublayerView, isDrawn: boolean 
 
 function furtherTexts(stage: Stage, view: SublayerView): string[] {
   if (stage === "scores") return view.data.allowed[view.query].includes(true) ? [] : ["inside.scores.closed"];
-  if (stage === "concat") return anyHeadIsAblated(view) ? ["inside.concat.ablated"] : [];
+  if (stage === "concat")
+    return range(headCount(view)).some((head) => headIsAblated({ ...view, head })) ? ["inside.concat.ablated"] : [];
   if (stage !== "ffn") return [];
   const hidden = view.run.model.activation === "relu" ? "inside.ffn.relu" : "inside.ffn.smooth";
   return view.kind === "decoder" ? [hidden, "inside.between"] : [hidden];

@@ -73,15 +73,17 @@ function stripLayout(rows: Row[], width: number, { labels = [], fold = Infinity,
 }
 
 export function vectorStrips(rows: Row[], { width, ...options }: StripOptions & { width: number }) {
-  const { choose, label, mark } = options;
+  const { choose, mark } = options;
   const layout = stripLayout(rows, width, options);
   const { left, cell, lines, pitch } = layout;
   const size = { viewBox: `0 0 ${layout.width} ${layout.height}`, width: layout.width, height: layout.height };
   const attributes = { class: "strips", role: "group", tabindex: choose ? 0 : null };
-  const picture = svg("svg", { ...size, ...attributes, "aria-label": describeStrips(label, rows) });
+  const picture = svg("svg", { ...size, ...attributes, "aria-label": describeStrips(options.label, rows) });
   for (const [r, row] of rows.entries()) {
     const y = r * lines * pitch + 1;
-    picture.append(...rowLabel(row, y, layout), ...rowCells(row, y, layout));
+    const place = { x: left - 14, y: y + pitch / 2, anchor: "end" as const, size: layout.size };
+    if (row.label) picture.append(label(row.label, row.side ?? "plain", place));
+    picture.append(...rowCells(row, y, layout));
     if (mark) {
       const [from, to] = mark;
       const frame = { x: left + from * cell - 1, y: y - 1, width: (to - from) * cell, height: pitch - 1, rx: 4 };
@@ -91,10 +93,6 @@ export function vectorStrips(rows: Row[], { width, ...options }: StripOptions & 
   picture.addEventListener("pointerover", nameCell);
   if (choose) makeSelectable(picture, choose, rows.length, layout);
   return picture;
-}
-
-function rowLabel({ label: text, side }: Row, y: number, { left, pitch, size }: Layout) {
-  return text ? [label(text, side ?? "plain", { x: left - 14, y: y + pitch / 2, anchor: "end", size })] : [];
 }
 
 function rowCells({ name, values, digits }: Row, y: number, layout: Layout) {

@@ -6,7 +6,7 @@ import { type HeadStream, streamHeads } from "../../api/head-stream.ts";
 import { hasTab } from "../../api/schema.ts";
 import type { Child, Run, View } from "../../api/types.ts";
 import { hasFullyMaskedRow } from "../../charts/attention-map.ts";
-import { scoreGrid } from "../../charts/head-grids.ts";
+import { openCrossHead, scoreGrid } from "../../charts/head-grids.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { LESSON_STOPS } from "../../state/lesson-plan.ts";
 import { askOnce } from "../../state/server-cache.ts";
@@ -163,11 +163,9 @@ function alignmentColumn() {
   };
 }
 
-const openHead = ({ layer, head }: Head) => update({ kind: "cross", layer, head, averaged: false });
-
 function errorGrid(rates: number[][], name: string) {
   const aligned = rates.map((row) => row.map((rate) => 1 - rate));
-  return scoreGrid(aligned, name, (layer, head) => openHead({ layer, head }));
+  return scoreGrid(aligned, name);
 }
 
 function whyNoScores({ model, reference }: Run) {
@@ -190,7 +188,9 @@ function describeAblation(run: Run, ablations: HeadAblation[]) {
   const likeliest = high[argmax(high.map(({ probability }) => probability))];
   const each = idle.length ? idle[argmax(idle.map(({ weight }) => weight))] : likeliest;
   const places = {
-    head: link(t("heads.name", { layer: each.layer + 1, head: each.head + 1 }), () => openHead(each)),
+    head: link(t("heads.name", { layer: each.layer + 1, head: each.head + 1 }), () =>
+      openCrossHead(each.layer, each.head),
+    ),
     share: formatPercent(each.weight),
     word: word(tokenRun(run).source[each.key], "source"),
     output: word(tokenRun(run).output[each.query], "target"),

@@ -7,7 +7,7 @@ import { cellExplainer } from "../../charts/arithmetic.ts";
 import { describedMap } from "../../charts/attention-map.ts";
 import { fetchLens, lensCaveat, lensTable } from "../../charts/lens.ts";
 import { thumbnail } from "../../charts/map-canvas.ts";
-import { STAGES, shapeTable, stageSection } from "../../charts/sublayer-stages.ts";
+import { STAGES, shapeTable, stageContent } from "../../charts/sublayer-stages.ts";
 import { explainWord, findWhy, secondWord } from "../../charts/why.ts";
 import { pageAddress } from "../../state/address.ts";
 import { isAblated } from "../../state/changes.ts";
@@ -83,16 +83,14 @@ function staticCopy(sheet: HTMLElement) {
     const { backgroundColor, color } = getComputedStyle(cell);
     tinted[i].setAttribute("style", `background: ${rgb(backgroundColor)}; color: ${color}`);
   }
-  for (const [i, picture] of pictures.entries()) copies[i].replaceWith(stillPicture(picture));
+  for (const [i, picture] of pictures.entries()) {
+    if (picture instanceof HTMLCanvasElement) copies[i].replaceWith(h("img", { src: picture.toDataURL(), alt: "" }));
+    else copies[i].replaceWith(picture instanceof SVGElement ? painted(picture) : elementToSvg(picture));
+  }
   document.body.classList.toggle("dark", wasDark);
   for (const each of copy.querySelectorAll("button")) each.replaceWith(...each.childNodes);
   for (const each of copy.querySelectorAll("[tabindex]")) each.removeAttribute("tabindex");
   return [...copy.childNodes];
-}
-
-function stillPicture(picture: Element) {
-  if (picture instanceof HTMLCanvasElement) return h("img", { src: picture.toDataURL(), alt: "" });
-  return picture instanceof SVGElement ? painted(picture) : elementToSvg(picture);
 }
 
 function openingSection() {
@@ -209,7 +207,7 @@ async function workedHead(signal: AbortSignal) {
   await explain(view, "output", 0);
   return [
     h("h2", {}, t("handout.worked", { layer: layer + 1, head: head + 1, kind: t(`kind.${kind}`) })),
-    STAGES.map((name) => stageSection(name, view)),
+    STAGES.map((stage) => h("section", { class: "stage", id: `stage-${stage}` }, stageContent(stage, view))),
     h("h3", {}, t("inside.arithmetic")),
     arithmetic,
   ];

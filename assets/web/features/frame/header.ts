@@ -5,7 +5,7 @@ import { isOwn, isReal, modelName, models, useModel } from "../../api/models.ts"
 import { awaitedModel, cancelWait, secondsLeft } from "../../api/real-models.ts";
 import { isSavedRun, opening, parametersOf } from "../../api/schema.ts";
 import { readPreference, writePreference } from "../../api/session.ts";
-import type { Child, Message, View } from "../../api/types.ts";
+import type { Child, View } from "../../api/types.ts";
 import { placeParameters } from "../../state/address.ts";
 import {
   chooseLanguage,
@@ -68,21 +68,18 @@ function restoreTheme() {
   if (theme && !isAsked) document.body.classList.toggle("dark", theme === "dark");
 }
 
-function themeButton() {
-  const toggle = () => writePreference(THEME_KEY, document.body.classList.toggle("dark") ? "dark" : "light");
-  return button("entry", t("header.theme"), toggle, { id: "theme" });
-}
-
 function menu(signal: AbortSignal) {
   const element = h("details", { class: "pill", id: "menu" }, h("summary", {}, t("header.menu")));
   const paper = h("a", { href: PAPER, target: "_blank", rel: "noopener" }, "Attention Is All You Need");
+  const toggleTheme = () => writePreference(THEME_KEY, document.body.classList.toggle("dark") ? "dark" : "light");
+  const device = h("summary", { class: "entry" }, t("header.device", { device: opening.device }));
   const playIntro = () => document.dispatchEvent(new Event("intro:wanted"));
   const entries = [
     button("entry", t("present"), startPresenting, { id: "present", title: t("present.title") }),
     isSavedRun ? null : [shareEntry(), downloadMenu()],
     checksBadge(signal),
-    deviceBadge(opening),
-    themeButton(),
+    h("details", { id: "device" }, device, h("p", { class: "unfolded" }, formatMessage(opening.why))),
+    button("entry", t("header.theme"), toggleTheme, { id: "theme" }),
     isSavedRun ? null : button("entry", t("intro.play"), playIntro, { id: "intro-play" }),
     hint(nodes("header.paper", { paper })),
   ];
@@ -167,23 +164,11 @@ function languageChoice() {
   return choice;
 }
 
-function deviceBadge({ device, why }: { device: string; why: Message }) {
-  const summary = h("summary", { class: "entry" }, t("header.device", { device }));
-  return h("details", { id: "device" }, summary, h("p", { class: "unfolded" }, formatMessage(why)));
-}
-
-type TextFile = { name: string; text: string };
-
 const inUnit = () => ({ words: state.inWords && Boolean(state.run.words) });
-
-const ofStep = () => ({ ...inUnit(), step: tokenIndex(state.run, "cross", state.step) });
-
-/** In a new page of this address, the file leads back. */
-const thisPlace = () => ({ place: placeParameters(), page: location.href.split(/[?#]/)[0] });
 
 function downloadMenu() {
   const failed = h("p", { role: "alert", hidden: true }, t("download.failed"));
-  const line = (what: string, type: string, make: () => Promise<TextFile>) => {
+  const line = (what: string, type: string, make: () => Promise<{ name: string; text: string }>) => {
     const save = async () => {
       button.disabled = true;
       failed.hidden = true;
@@ -199,6 +184,8 @@ function downloadMenu() {
     return h("p", {}, button, " ", h("small", {}, t(`download.${what}.about`)));
   };
   const handoutName = () => `${modelName(state.run.checkpoint)}-handout.html`;
+  const ofStep = () => ({ ...inUnit(), step: tokenIndex(state.run, "cross", state.step) });
+  const thisPlace = () => ({ place: placeParameters(), page: location.href.split(/[?#]/)[0] }); // to which a file leads back
   const files = [
     line("handout", "text/html", async () => ({ name: handoutName(), text: await handout() })),
     canAsk("notebook") && line("notebook", "application/x-ipynb+json", () => askAboutRun("notebook", ofStep())),

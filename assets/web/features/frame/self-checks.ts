@@ -38,15 +38,12 @@ export function badge(signal: AbortSignal) {
   return element;
 }
 
-function describeCheck(name: string) {
-  const hasMaskedRow = KINDS.some((kind) => hasFullyMaskedRow(state.run, kind));
-  return t(name === "rows" && hasMaskedRow ? "checks.rows_open" : `checks.${name}`);
-}
-
 export function checksTable(checks: Check[]) {
   const headings = ["what", "error", "limit"].map((name) => t(`checks.${name}`));
+  const hasMaskedRow = KINDS.some((kind) => hasFullyMaskedRow(state.run, kind));
   const rows = checks.map(({ name, error, limit, ok }) => {
-    const heading = rowHeading(`${ok ? "✓" : "✗"} ${describeCheck(name)}`);
+    const text = t(name === "rows" && hasMaskedRow ? "checks.rows_open" : `checks.${name}`);
+    const heading = rowHeading(`${ok ? "✓" : "✗"} ${text}`);
     return h("tr", { data: { check: name, error, ok } }, heading, cells([error, limit].map(formatTiny)));
   });
   return table({ class: "checks" }, headings, rows);

@@ -11,7 +11,7 @@ import { chooseCell } from "../../charts/vector-strip.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askOnce, failureText, fetchSublayer } from "../../state/server-cache.ts";
 import { argmax, selectQuery, state, update } from "../../state/state.ts";
-import { chip, h, reachable, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
+import { chip, h, reachable, replaceKeepingFocus, scrollToMiddle, word } from "../../ui/dom.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { button, changeDetector, drawInSight, headPicker, hint, isOpen, kindPicker, link } from "../../ui/parts.ts";
 import { stageList } from "./stages.ts";
@@ -54,10 +54,12 @@ export function mount({ element, signal }: View) {
     shapes.draw();
   }
   function show(view: SublayerView) {
-    const buttons = view.data.queries.map((token, i) => queryButton(token, i, view));
+    const { data, query } = view;
+    const buttons = data.queries.map((token, i) =>
+      chip("button", token, data.from, { type: "button", "aria-pressed": i === query, onclick: () => selectQuery(i) }),
+    );
     replaceKeepingFocus(queries, buttons);
-    const keys = strongestKeys(view, () => stages.open("scores"));
-    setChildren(strongest, keys);
+    strongest.replaceChildren(...strongestKeys(view, () => stages.open("scores")));
     say.replaceChildren(...describeHead(view));
     stages.show(view);
     arithmetic.begin(view, stages.element);
@@ -135,9 +137,6 @@ function arithmeticPanel() {
   return { element, explain, begin };
 }
 
-const queryButton = (token: string, i: number, { data, query }: SublayerView) =>
-  chip("button", token, data.from, { type: "button", "aria-pressed": i === query, onclick: () => selectQuery(i) });
-
 function scrollToPressed(queries: HTMLElement) {
   queries.classList.toggle("many", areMany(queries.children));
   const pressed = queries.querySelector("[aria-pressed=true]");
@@ -200,12 +199,13 @@ const PLACES: Record<string, Partial<State> & { stage?: Stage }> = {
 };
 
 function shapeSection(rows: ShapeRow[]) {
-  const opener = (name: string, stage: string) =>
-    !hasTab(PLACES[stage].tab ?? "") ? name : link(name, () => openPlace(PLACES[stage]));
+  const opener = (name: string, row: string) => {
+    const { stage = null, ...place } = PLACES[row];
+    const open = () => {
+      wanted.stage = stage;
+      update(place);
+    };
+    return hasTab(place.tab ?? "") ? link(name, open) : name;
+  };
   return [h("h2", {}, t("shapes.title")), ...shapeTable(rows, opener), hint(t("shapes.click"))];
-}
-
-function openPlace({ stage, ...place }: Partial<State> & { stage?: Stage }) {
-  wanted.stage = stage ?? null;
-  update(place);
 }

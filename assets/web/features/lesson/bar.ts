@@ -68,22 +68,18 @@ function row(stop: number) {
   const order = lessonStops();
   const at = order.indexOf(stop);
   const name = t(`lesson.${LESSON_STOPS[stop]}`);
-  const box = h("input", { type: "checkbox", "data-place": `${stop}`, onchange: () => choose(toggled(order, stop)) });
+  const onchange = () => choose(at >= 0 ? order.toSpliced(at, 1) : withStop(order, stop));
+  const box = h("input", { type: "checkbox", "data-place": `${stop}`, onchange });
   box.checked = at >= 0;
   box.disabled = order.length === 1 && at >= 0; // a lesson has a stop
   const move = (by: 1 | -1) => {
     const label = t(by < 0 ? "lesson.plan.earlier" : "lesson.plan.later", { name });
     const attributes = { "aria-label": label, title: label, "data-place": `${stop}.${by}` };
-    const mover = button("icon-button", by < 0 ? "↑" : "↓", () => choose(moved(order, at, by)), attributes);
+    const swap = () => choose(order.with(at, order[at + by]).with(at + by, order[at]));
+    const mover = button("icon-button", by < 0 ? "↑" : "↓", swap, attributes);
     mover.disabled = at < 0 || !(at + by in order);
     return mover;
   };
   const minutes = h("small", {}, t("lesson.minutes", { minutes: planMinutes([stop]) }));
   return h("li", { class: at < 0 ? "left-out" : "" }, h("label", {}, box, " ", name), minutes, move(-1), move(1));
 }
-
-const toggled = (order: readonly number[], stop: number) =>
-  order.includes(stop) ? order.filter((each) => each !== stop) : withStop(order, stop);
-
-const moved = (order: readonly number[], at: number, by: 1 | -1) =>
-  order.with(at, order[at + by]).with(at + by, order[at]);

@@ -191,18 +191,15 @@ function describeSymptom(exercise: string, found: DecodingSymptom | Symptom) {
   const model = isDecoding ? found.model : null;
   const isElsewhere = isDecoding && (model !== null || found.sentence !== sentence);
   const places = { model: model ?? modelName(checkpoint), sentence: word(found.sentence, "source") };
+  const [one, two] = found.wrong.text.split(" | ");
+  const isSame = exercise === RANDOM && one === two;
   return [
     h("h3", {}, t("mistakes.symptom")),
-    h("p", { class: "say" }, nodes(symptomText(exercise, found), symptomPlaces(found))),
+    h("p", { class: "say" }, nodes(`mistakes.${exercise}.symptom${isSame ? "_same" : ""}`, symptomPlaces(found))),
     isElsewhere ? hint(nodes(opening.site ? "mistakes.beforehand" : "mistakes.elsewhere", places)) : null,
     symptomMaps(exercise, found, "wrong"),
     isDecoding && !found.wrong.attention ? outputTokens(found.wrong) : null,
   ];
-}
-
-function symptomText(exercise: string, { wrong }: Symptom) {
-  const [one, two] = wrong.text.split(" | ");
-  return `mistakes.${exercise}.symptom${exercise === RANDOM && one === two ? "_same" : ""}`;
 }
 
 function trainingPanel({ name, seconds }: MistakeCode, isSolved: () => boolean, signal: AbortSignal) {
@@ -285,17 +282,16 @@ function guessPanel(mistake: MistakeCode, onGuess: () => void) {
       show.hidden = isAnswered;
       code.hidden = !isAnswered;
       verdict.hidden = !isAnswered && !guess;
-      setContent(verdict, isAnswered ? rightVerdict(name, guess) : guess ? wrongVerdict(name, guess) : null);
+      setContent(verdict, isAnswered || guess ? verdictOn(name, guess, isAnswered) : null);
     },
   };
 }
 
-function rightVerdict(name: string, guess: string | undefined) {
+/** @param guess the latest */
+function verdictOn(name: string, guess: string | undefined, isAnswered: boolean) {
+  const judged = (key: string) => [h("b", {}, t(`lesson.${key}`))];
   const cause = t("mistakes.verdict", { cause: t(`mistakes.${name}.cause`) });
-  return joinSentences(guess === name ? [h("b", {}, t("lesson.right"))] : [], cause);
-}
-
-function wrongVerdict(name: string, guess: string) {
+  if (isAnswered) return joinSentences(guess === name ? judged("right") : [], cause);
   const why = [t(`mistakes.${guess}.telltale`), t(`mistakes.${name}.clue`)];
-  return joinSentences([h("b", {}, t("lesson.wrong"))], ...why, t("mistakes.again"));
+  return joinSentences(judged("wrong"), ...why, t("mistakes.again"));
 }

@@ -59,7 +59,11 @@ export function mount({ element, signal }: View) {
   parts.source.addEventListener("pointerover", (event) => nameToken(parts, event));
   subscribe(element, () => draw(parts));
   onResize(parts.run, () => fitTokens(parts), signal);
-  const showQueue = (event: Event) => drawQueue(parts, (event as CustomEvent).detail);
+  const showQueue = (event: Event) => {
+    const { detail: news } = event as CustomEvent<{ waiting: number; full?: boolean } | null>;
+    parts.queue.hidden = !news;
+    parts.queue.textContent = news && (news.full ? t("queue.full") : t("queue.waiting", { waiting: news.waiting }));
+  };
   document.addEventListener("queue:changed", showQueue, { signal });
   serveRequests(bar, signal);
   begin(signal);
@@ -128,11 +132,6 @@ const complaint =
 function showNote({ note, changed, legend, isRefused }: Parts) {
   note.hidden = isRefused || !note.hasChildNodes();
   legend.hidden = !note.hidden || !changed.hidden;
-}
-
-function drawQueue({ queue }: Parts, news: { waiting: number; full?: boolean } | null) {
-  queue.hidden = !news;
-  queue.textContent = news && (news.full ? t("queue.full") : t("queue.waiting", { waiting: news.waiting }));
 }
 
 function draw(parts: Parts) {

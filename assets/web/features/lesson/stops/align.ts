@@ -7,7 +7,6 @@ import { scoreGrid } from "../../../charts/head-grids.ts";
 import { isPresenting } from "../../../state/address.ts";
 import { bestHead, type HeadScores, type Links, type Reading, scoreHeads } from "../../../state/alignment.ts";
 import { joinSentences, nodes, t } from "../../../state/i18n.ts";
-import { update } from "../../../state/state.ts";
 import { h, scrollBox, word } from "../../../ui/dom.ts";
 import { button, closest, columnHeading, rove, rowHeading, table } from "../../../ui/parts.ts";
 import { type Choice, type LessonView, orderedQuiz, type Stop } from "../stop.ts";
@@ -75,7 +74,7 @@ function alignmentFigure(run: Run) {
     const grids = found.map(({ reading, right, count }) => {
       const values = right.map((row) => row.map((each) => (count ? each / count : 0)));
       const heading = h("h3", {}, t(`lesson.align.by_${reading}`, { count }));
-      return h("div", { class: "scores" }, heading, scoreGrid(values, reading, openHead));
+      return h("div", { class: "scores" }, heading, scoreGrid(values, reading));
     });
     scores.replaceChildren(...grids);
     verdict.replaceChildren(...describe(found));
@@ -84,9 +83,6 @@ function alignmentFigure(run: Run) {
   const drawing = h("div", { class: "drawing" }, grid.element, h("p", { class: "controls" }, clear, gold));
   return h("div", { class: "alignment" }, drawing, h("div", { class: "alignment-scores" }, scores, verdict));
 }
-
-const openHead = (layer: number, head: number) =>
-  update({ tab: "attention", kind: "cross", layer, head, averaged: false });
 
 /** Output tokens by source tokens: a click or the space bar links the two. @param links changed in place */
 function alignmentGrid(run: Run, links: Links, onChange: () => void) {
