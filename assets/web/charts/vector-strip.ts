@@ -7,6 +7,7 @@ import { h, svg, textWidth, typeScale } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
 import { onResize } from "../ui/parts.ts";
 import { MIN_TAP } from "./attention-map.ts";
+import { strength } from "./map-canvas.ts";
 import { contrastClass, label } from "./map-parts.ts";
 
 /** A vector, with the digits of its numbers: 2 unless it says otherwise, null for none. */
@@ -35,8 +36,6 @@ const MAX_CELL = 64;
 const MIN_CELL = 3;
 const FINGER = "(pointer: coarse), (width < 480px)";
 
-/** Per cent of the hue: from one over the surface to the other. */
-const strength = (value: number, largest: number) => (largest ? 96 * Math.min(1, Math.abs(value) / largest) : 0);
 function colour(value: number, largest: number) {
   const hue = value < 0 ? "negative" : "accent";
   return `fill: color-mix(in oklab, var(--${hue}) ${strength(value, largest).toFixed(1)}%, var(--surface))`;
@@ -65,7 +64,7 @@ function stripLayout(rows: Row[], width: number, { labels = [], fold = Infinity,
   return {
     ...{ size, left, across, cell, lines, pitch },
     gap: cell > 8 ? 1.5 : 0,
-    largest: largest ?? Math.max(...rows.flatMap((row) => Array.from(row.values, Math.abs))),
+    largest: (largest ?? Math.max(...rows.flatMap((row) => Array.from(row.values, Math.abs)))) || 1,
     hasNumbers: rows.every(fits),
     width: left + across * cell + 4,
     height: rows.length * lines * pitch + 2,

@@ -11,6 +11,7 @@ import { h, word } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
 import { columnHeading, hint, rowHeading, table } from "../ui/parts.ts";
 import { orderKeys } from "./key-order.ts";
+import { strength } from "./map-canvas.ts";
 import { contrastClass } from "./map-parts.ts";
 
 const MEASURES = ["attribution", "attention", "contribution", "removal"] as const;
@@ -55,7 +56,7 @@ export function whyTable<M extends Measure>(
     columnHeading(h("span", {}, word(words[i], "source")), { class: gold(i) ? "gold" : "" });
   const cell = (measure: M) => (i: number) => {
     const share = shares[measure][i];
-    const tint = 96 * Math.min(1, Math.abs(share));
+    const tint = strength(share, 1);
     const name = `tint ${contrastClass(tint, share < 0)} ${share < 0 ? "against" : ""}`;
     return h("td", { class: name, style: `--tint: ${tint}%`, data: { share } }, fixed(100 * share, 0));
   };

@@ -9,17 +9,10 @@ export type Reading = "predicted" | "read";
 /** Aligned tokens whose linked word has a head's largest weight: `right[layer][head]` of `count`. */
 export type HeadScores = { right: number[][]; count: number };
 
-/** The row of a token; -1 where none is about it. */
-const ROWS: Record<Reading, (token: number, rows: number) => number> = {
-  predicted: (token) => token,
-  read: (token, rows) => (token + 1 < rows ? token + 1 : -1),
-};
-
 export function scoreHeads(run: DrawnRun, links: Links, reading: Reading): HeadScores {
-  const rows = run.output.length;
   const asked = links.flatMap((keys, token) => {
-    const row = keys.size ? ROWS[reading](token, rows) : -1;
-    return row < 0 ? [] : [{ row, keys }];
+    const row = reading === "predicted" ? token : token + 1;
+    return keys.size && row < run.output.length ? [{ row, keys }] : [];
   });
   const right = eachHead(run.attention.cross, (layer, head) => {
     const strongest = (row: number) => argmax(attentionRow("cross", layer, head, row, run));

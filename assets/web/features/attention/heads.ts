@@ -21,8 +21,8 @@ import {
   update,
 } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
+import { headProgress } from "../../ui/describe.ts";
 import { h, keepFocus, scrollBox, setChildren, word } from "../../ui/dom.ts";
-import { headProgress } from "../../ui/duration.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { button, changeDetector, columnHeading, drawInSight, hint, isOpen, link, table } from "../../ui/parts.ts";
 
