@@ -31,7 +31,12 @@ export async function fillPage(page: HTMLElement, frame: Views, tabs: Record<str
   listenForModels();
   const open = Object.entries(frame).map(([name, mount]) => place(page, name, mount));
   for (const [tab, views] of Object.entries(tabs)) {
-    const panel = h("div", { id: `panel-${tab}`, class: "tab-panel" });
+    const panel = h("div", {
+      id: `panel-${tab}`,
+      class: "tab-panel",
+      role: "tabpanel",
+      "aria-labelledby": `tab-${tab}`,
+    });
     const fills = Object.entries(views).map(([name, mount]) => place(panel, name, mount));
     // A view on a tab is mounted when the tab is first opened.
     const openOnce = () => panel.classList.contains("open") && fills.splice(0).forEach((fill) => void fill());

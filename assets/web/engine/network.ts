@@ -104,8 +104,8 @@ export class Network {
   private embed(stack: Stack, ids: number[], past: number) {
     const width = this.config.d_model;
     const table = this.weights[stack === "encoder" ? "src_embedding.weight" : "tgt_embedding.weight"];
-    const scaled = joined(ids.map((id) => table.subarray(id * width, (id + 1) * width)));
-    for (let at = 0; at < scaled.length; at++) scaled[at] *= Math.sqrt(width);
+    const rows = joined(ids.map((id) => table.subarray(id * width, (id + 1) * width)));
+    const scaled = rows.map((each) => each * Math.sqrt(width));
     const embedding = this.see(`${stack}.embedding`, scaled);
     const places = this.weights.positions.subarray(past * width, (past + ids.length) * width);
     return this.see(`${stack}.input`, this.add(embedding, this.see(`${stack}.positions`, places)));
@@ -150,15 +150,13 @@ export class Network {
   }
 
   private add(x: Float32Array, change: Float32Array) {
-    const y = new Float32Array(x.length);
-    for (let i = 0; i < x.length; i++) y[i] = x[i] + change[i];
+    const y = x.map((each, i) => each + change[i]);
     for (const each of [x, change]) this.tape?.pass(y, each, (gradient) => gradient);
     return y;
   }
 
   private relu(x: Float32Array) {
-    const y = new Float32Array(x.length);
-    for (let i = 0; i < x.length; i++) y[i] = Math.max(0, x[i]);
+    const y = x.map((each) => Math.max(0, each));
     this.tape?.pass(y, x, (gradient) => gradient.map((each, i) => (y[i] > 0 ? each : 0)));
     return y;
   }
@@ -167,9 +165,7 @@ export class Network {
     const [weight, bias] = [this.weights[`${name}.weight`], this.weights[`${name}.bias`]];
     const width = weight.length;
     const { unit, scales } = normalised(x, width, EPS);
-    const y = new Float32Array(x.length);
-    for (let at = 0; at < x.length; at += width)
-      for (let i = 0; i < width; i++) y[at + i] = unit[at + i] * weight[i] + bias[i];
+    const y = unit.map((each, at) => each * weight[at % width] + bias[at % width]);
     // Neither a shift nor a stretch of a row passes a norm.
     this.tape?.pass(y, x, (gradient) =>
       eachRow(gradient, width, (row, at) => {
@@ -193,9 +189,7 @@ export class Network {
 
   /** The softmax of each row over its open cells, of which a fully masked row has none: all its weights are 0. */
   private softmax(scores: Float32Array, mask: Float32Array, keys: number) {
-    const masked = new Float32Array(scores.length);
-    for (let at = 0; at < scores.length; at += mask.length)
-      for (let i = 0; i < mask.length; i++) masked[at + i] = mask[i] ? scores[at + i] : -Infinity;
+    const masked = scores.map((score, at) => (mask[at % mask.length] ? score : -Infinity));
     const weights = softmax(masked, keys);
     this.tape?.pass(weights, scores, (gradient) =>
       eachRow(gradient, keys, (row, at) => {

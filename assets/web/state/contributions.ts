@@ -52,9 +52,8 @@ export function contributionShares({ attention: { cross } }: Run, step: number, 
 /** @param norms ‖v W_O‖ of every key, (L, H, K) */
 export function contributionMaps(maps: AttentionMaps, norms: ArrayLike<number>): AttentionMaps {
   const [across, size] = [maps.keys.length, maps.queries.length * maps.keys.length];
-  const values = new Float32Array(maps.values.length);
-  for (let i = 0; i < values.length; i++)
-    values[i] = maps.values[i] * norms[Math.floor(i / size) * across + (i % across)];
+  const norm = (i: number) => norms[Math.floor(i / size) * across + (i % across)];
+  const values = Float32Array.from(maps.values, (weight, i) => weight * norm(i));
   return { ...maps, values, most: largest(values) };
 }
 

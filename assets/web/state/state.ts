@@ -168,10 +168,8 @@ const TICKS = 200_000; // of a weight of 1, as in transformer/web/api/payload.py
 export function unpackWeights(base64: string) {
   const bytes = decodeBytes(base64);
   const count = bytes.length / 3;
-  const weights = new Float32Array(count);
-  for (let i = 0; i < count; i++)
-    weights[i] = (bytes[i] + 0x100 * bytes[count + i] + 0x10000 * bytes[2 * count + i]) / (2 * TICKS);
-  return weights;
+  const ticks = (i: number) => (bytes[i] + 0x100 * bytes[count + i] + 0x10000 * bytes[2 * count + i]) / 2;
+  return new Float32Array(count).map((_, i) => ticks(i) / TICKS);
 }
 
 /** Attention counts as uniform while its largest weight is no more than this above an equal share. */

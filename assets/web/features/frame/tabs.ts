@@ -48,8 +48,6 @@ function open(list: HTMLElement, tabs: HTMLButtonElement[]) {
     tab.setAttribute("aria-selected", String(isOpen));
     tab.tabIndex = isOpen ? 0 : -1;
     const panel = document.getElementById(`panel-${tab.dataset.tabId}`);
-    panel?.setAttribute("role", "tabpanel");
-    panel?.setAttribute("aria-labelledby", tab.id);
     panel?.classList.toggle("open", isOpen);
     panel?.dispatchEvent(new Event("opened"));
     if (isOpen) scrollToMiddle(list, tab);
