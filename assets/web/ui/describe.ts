@@ -1,21 +1,10 @@
-// A change of the run, a model, a probability, an experiment, and how long something takes, in words.
+// A change of the run, a model, a probability and an experiment, in words.
 
-import { type HeadStream, secondsLeft } from "../api/head-stream.ts";
 import { modelName, models } from "../api/models.ts";
 import { opening } from "../api/schema.ts";
-import type { Change, ChangeOf, Child, Places, Run } from "../api/types.ts";
+import type { Change, ChangeOf, Places, Run } from "../api/types.ts";
 import { findExperiment, openExperiment } from "../state/experiments.ts";
-import {
-  formatBytes,
-  formatLanguages,
-  formatList,
-  formatMessage,
-  formatNumber,
-  formatPercent,
-  joinSentences,
-  nodes,
-  t,
-} from "../state/i18n.ts";
+import { formatBytes, formatLanguages, formatList, formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { baselineRun, likelihood, SIDES, SUBLAYERS, state } from "../state/state.ts";
 import { tokenRun } from "../state/words.ts";
 import { h, word } from "./dom.ts";
@@ -98,27 +87,4 @@ export function experimentLink(name: string) {
   const what = changes.flatMap((change) => [...describeChange(change), " · "]);
   const open = link([...what, word(experiment.sentence, "source")], () => openExperiment(experiment, {}));
   return nodes("whatif.shows", { sentence: open });
-}
-
-export const describeWaiting = ({ place, left }: { place: number | null; left: number | null }) =>
-  nodes("train.bar.waiting", { place: h("b", {}, formatNumber(place ?? 1)), time: formatDuration(left ?? 0) });
-
-export function formatDuration(seconds: number) {
-  if (seconds < 90) return t("train.seconds", { n: Math.max(1, Math.round(seconds)) });
-  return t("train.minutes", { n: formatNumber(Math.round(seconds / 30) / 2) });
-}
-
-/** Nothing once all heads are done. */
-export function headProgress(stream: HeadStream, again: () => void): Child {
-  const { phase, done, of, message } = stream;
-  const places = { done, of, time: formatDuration(Math.ceil(secondsLeft(stream) ?? 0)) };
-  if (phase === "done") return null;
-  if (phase === "running") {
-    const text = t(done ? "heads.progress" : "heads.starting", places);
-    const bar = h("progress", { max: of || 1, value: of ? done : null, "aria-label": text });
-    return h("span", { class: "head-progress" }, bar, h("span", {}, text), link(t("heads.stop"), stream.stop));
-  }
-  const text = t(done ? "heads.stopped" : "heads.not_started", places);
-  const why = phase === "failed" ? (message ? formatMessage(message) : t("error.no_answer")) : "";
-  return h("span", { class: "head-progress" }, joinSentences(why, text), " ", link(t("heads.again"), again));
 }

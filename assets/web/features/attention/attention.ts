@@ -29,17 +29,7 @@ import { argmax, attentionRow, state, subscribe, update } from "../../state/stat
 import { h, isSpecial, namedChoice, scrollBox, setChildren } from "../../ui/dom.ts";
 import { pictureFrame, savable } from "../../ui/export.ts";
 import { fixed } from "../../ui/numbers.ts";
-import {
-  button,
-  changeDetector,
-  closest,
-  headPicker,
-  hint,
-  isOpen,
-  kindPicker,
-  onResize,
-  setContent,
-} from "../../ui/parts.ts";
+import { button, changeDetector, closest, headPicker, hint, isOpen, kindPicker, onResize } from "../../ui/parts.ts";
 import { markHead, markWords, modelView } from "./model-view.ts";
 
 const DRAWING_NAMES = ["heatmap", "lines", "table", "all"] as State["drawing"][];
@@ -179,7 +169,7 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
     draw(width: number, hasGold: boolean, row: number) {
       key.hidden = !hasGold;
       const shown = seen();
-      if (isNewScale(shown.run, shown.kind)) setContent(scale, describeScale(shown));
+      if (isNewScale(shown.run, shown.kind)) setChildren(scale, describeScale(shown));
       lines.draw(state.drawing === "lines", row);
       drawPicture(width, row);
       const large = drawn as Drawn;

@@ -7,22 +7,14 @@ import { hasTab } from "../../api/schema.ts";
 import type { Child, Run, View } from "../../api/types.ts";
 import { hasFullyMaskedRow } from "../../charts/attention-map.ts";
 import { openCrossHead, scoreGrid } from "../../charts/head-grids.ts";
+import { argmax } from "../../engine/arrays.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { LESSON_STOPS } from "../../state/lesson-plan.ts";
 import { askOnce } from "../../state/server-cache.ts";
-import {
-  argmax,
-  errorRates,
-  hasEnoughGold,
-  headShapes,
-  likelihood,
-  state,
-  stopsWith,
-  update,
-} from "../../state/state.ts";
+import { errorRates, hasEnoughGold, headShapes, likelihood, state, stopsWith, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
-import { headProgress } from "../../ui/describe.ts";
 import { h, keepFocus, scrollBox, setChildren, word } from "../../ui/dom.ts";
+import { headProgress } from "../../ui/duration.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { button, changeDetector, columnHeading, drawInSight, hint, isOpen, link, table } from "../../ui/parts.ts";
 

@@ -20,8 +20,9 @@ import {
 import { askAboutRun } from "../../state/server-cache.ts";
 import { state, subscribe } from "../../state/state.ts";
 import { tokenIndex } from "../../state/words.ts";
-import { describeModel, formatDuration } from "../../ui/describe.ts";
+import { describeModel } from "../../ui/describe.ts";
 import { h } from "../../ui/dom.ts";
+import { formatDuration } from "../../ui/duration.ts";
 import { download } from "../../ui/export.ts";
 import { followFrame, listenForFrameKeys, startPresenting } from "../../ui/frame.ts";
 import { button, hint, link, option } from "../../ui/parts.ts";

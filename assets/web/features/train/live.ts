@@ -3,8 +3,8 @@
 import { isTraining, type Point, training } from "../../api/training-stream.ts";
 import { lineChart, topLoss } from "../../charts/line-chart.ts";
 import { formatMessage, formatPercent, joinSentences, t } from "../../state/i18n.ts";
-import { describeWaiting, formatDuration } from "../../ui/describe.ts";
 import { h } from "../../ui/dom.ts";
+import { describeWaiting, formatDuration } from "../../ui/duration.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { setContent } from "../../ui/parts.ts";
 import { translationChips } from "./replay.ts";

@@ -3,8 +3,8 @@
 import type { Problem } from "#schema";
 import { isTraining, stopTraining, training } from "../../api/training-stream.ts";
 import { formatBytes, formatMessage, formatNumber, hasText, language, nodes, t } from "../../state/i18n.ts";
-import { describeWaiting, formatDuration } from "../../ui/describe.ts";
 import { h } from "../../ui/dom.ts";
+import { describeWaiting, formatDuration } from "../../ui/duration.ts";
 import { button, setContent } from "../../ui/parts.ts";
 import { limits, planned, problems } from "./choices.ts";
 

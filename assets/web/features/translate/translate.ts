@@ -7,18 +7,10 @@ import type { Child, View } from "../../api/types.ts";
 import { paddingMasked } from "../../charts/attention-map.ts";
 import { areMany, orderKeys } from "../../charts/key-order.ts";
 import { candidate, MAX_CANDIDATES, stepCard } from "../../charts/outputs.ts";
+import { argmax } from "../../engine/arrays.ts";
 import { findChange, insteadOfChoice, isAblated, replaceChange } from "../../state/changes.ts";
 import { formatPercent, hasText, joinSentences, nodes, t } from "../../state/i18n.ts";
-import {
-  argmax,
-  attentionRow,
-  goldLink,
-  shownHead,
-  state,
-  subscribe,
-  UNIFORM_MARGIN,
-  update,
-} from "../../state/state.ts";
+import { attentionRow, goldLink, shownHead, state, subscribe, UNIFORM_MARGIN, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { explainLikelihood } from "../../ui/describe.ts";
 import { type Attributes, h, replaceKeepingFocus, scrollBox, scrollToMiddle, segmented, word } from "../../ui/dom.ts";

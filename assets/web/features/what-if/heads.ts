@@ -9,8 +9,8 @@ import { changes, findChange, isAblated, replaceChange, requestChanges, toggleCh
 import { formatPercents, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askOnce } from "../../state/server-cache.ts";
 import { argmax, baselineRun, eachHead, KINDS, state } from "../../state/state.ts";
-import { headProgress } from "../../ui/describe.ts";
 import { h, namedChoice, replaceKeepingFocus, scrollBox, setChildren, word } from "../../ui/dom.ts";
+import { headProgress } from "../../ui/duration.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { button } from "../../ui/parts.ts";
 

@@ -4,16 +4,8 @@ import { formatPercent, t } from "../../../state/i18n.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";
 import { fixed } from "../../../ui/numbers.ts";
-import {
-  encoderHead,
-  headMaps,
-  highestCrossStep,
-  largestWordQuiz,
-  map,
-  queryAndKeys,
-  type Stop,
-  valueQuiz,
-} from "../stop.ts";
+import type { Stop } from "../stop.ts";
+import { encoderHead, headMaps, highestCrossStep, largestWordQuiz, map, queryAndKeys, valueQuiz } from "../stop.ts";
 
 export const qkv: Stop = {
   stage: "qkv",

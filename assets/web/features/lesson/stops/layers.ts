@@ -6,16 +6,8 @@ import { formatPercent, t } from "../../../state/i18n.ts";
 import { argmax, attentionRow } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";
 import { fixed, norm } from "../../../ui/numbers.ts";
-import {
-  colourLegend,
-  encoderHead,
-  type LessonView,
-  namedQuiz,
-  orderedQuiz,
-  type Stop,
-  strips,
-  wordInEveryLayer,
-} from "../stop.ts";
+import type { LessonView, Stop } from "../stop.ts";
+import { colourLegend, encoderHead, namedQuiz, orderedQuiz, strips, wordInEveryLayer } from "../stop.ts";
 
 const MIN_EFFECT = 0.003; // of a length, to show in its digits
 const HOW_TO_READ = "lesson.evidence.residual";
