@@ -7,9 +7,9 @@ import { svg, typeScale } from "../ui/dom.ts";
 import type { Shown } from "./map-canvas.ts";
 import {
   type Cell,
+  cellsOf,
   describeCell,
   FIT_FROM,
-  forEachCell,
   label,
   NARROW,
   rowLabel,
@@ -39,6 +39,8 @@ export function isDrawn(cell: Pick<Cell, "open" | "share" | Axis>, { threshold, 
   return cell.open && cell.share >= threshold && isOfWord;
 }
 
+const drawnCells = (shown: Shown, wanted: Wanted) => cellsOf(shown).filter((cell) => isDrawn(cell, wanted));
+
 /** `row`: the only one that is drawn */
 export type LineOptions = { width: number; threshold: number; row: number | null; zoom: number };
 
@@ -56,7 +58,7 @@ export function lineDrawing(shown: Shown, { width, threshold, row, zoom }: LineO
     for (const [i, token] of place.tokens[axis].entries()) {
       const attributes = {
         ...(seen[axis].has(i) ? { tabindex: 0 } : { class: "crowded" }),
-        ...{ role: "img", "aria-label": described[axis](i, token), [`data-${axis}`]: i },
+        ...{ role: "img", "aria-label": described(axis, i, token), [`data-${axis}`]: i },
       };
       const text = tokenLabel(axis, i, place, SIDES[shown.kind], attributes);
       onPointing(text, (isPointed) => {
@@ -88,33 +90,24 @@ function layoutOf({ run, kind }: Shown, width: number, zoom: number) {
 }
 
 function linePaths(shown: Shown, { left, right, y }: LineLayout, wanted: Wanted) {
-  const paths: Element[] = [];
   const middle = (left + right) / 2;
-  forEachCell(shown, (cell) => {
-    if (!isDrawn(cell, wanted)) return;
+  return drawnCells(shown, wanted).flatMap((cell) => {
     const { query, key, value, share, gold } = cell;
     const d = `M${left} ${y(query)} C${middle} ${y(query)} ${middle} ${y(key)} ${right} ${y(key)}`;
     const style = `stroke-width: ${1 + 6 * share}; stroke-opacity: ${0.06 + 0.94 * share}`;
     const ends = { "data-query": query, "data-key": key };
-    paths.push(svg("path", { d, style, ...ends, "data-weight": value, "data-look": describeCell(cell) }));
-    if (gold) paths.push(svg("path", { d, class: `gold ${gold}`, ...ends, "data-gold": `${query} ${key}` }));
+    const path = svg("path", { d, style, ...ends, "data-weight": value, "data-look": describeCell(cell) });
+    return gold ? [path, svg("path", { d, class: `gold ${gold}`, ...ends, "data-gold": `${query} ${key}` })] : [path];
   });
-  return paths;
 }
 
-function describeTokens(shown: Shown, threshold: number): Record<Axis, (i: number, token: string) => string> {
-  const { queries, keys, allowed } = shown.run.attention[shown.kind];
-  const cells: Record<Axis, string[][]> = { query: queries.map(() => []), key: keys.map(() => []) };
-  forEachCell(shown, (cell) => {
-    if (!isDrawn(cell, { threshold })) return;
-    for (const axis of AXES) cells[axis][cell[axis]].push(describeCell(cell));
-  });
-  const describe = (drawn: string[], isOpen: boolean, token: string) =>
-    drawn.join(", ") || (isOpen ? token : `${token}: ${t("masked")}`);
-  const isReached = (key: number) => allowed.some((open) => open[key]);
-  return {
-    query: (i, token) => describe(cells.query[i], allowed[i].includes(true), token),
-    key: (i, token) => describe(cells.key[i], isReached(i), token),
+function describeTokens(shown: Shown, threshold: number) {
+  const { allowed } = shown.run.attention[shown.kind];
+  const drawn = drawnCells(shown, { threshold });
+  return (axis: Axis, i: number, token: string) => {
+    const lines = drawn.filter((cell) => cell[axis] === i).map(describeCell);
+    const isOpen = axis === "query" ? allowed[i].includes(true) : allowed.some((open) => open[i]);
+    return lines.join(", ") || (isOpen ? token : `${token}: ${t("masked")}`);
   };
 }
 

@@ -10,10 +10,10 @@ import { cellAt, gapOf, paintedCanvas, paintMap, palette, type Shown, strength }
 import {
   type Cell,
   cellReader,
+  cellsOf,
   contrastClass,
   describeCell,
   FIT_FROM,
-  forEachCell,
   formatValue,
   formatWeight,
   label,
@@ -212,13 +212,13 @@ function writeWeights(context: CanvasRenderingContext2D, shown: Shown, { cell, d
   const part = changes || most >= 10 ? 0.29 : 0.37; // of a cell, so that the numbers of two do not touch
   const font = `${Math.min(13 * type, cell * part)}px ${fontFamily()}`;
   Object.assign(context, { font, textAlign: "center", textBaseline: "middle" });
-  forEachCell(shown, ({ query, key, open, value, share, difference }) => {
-    if (!open) return;
+  for (const { query, key, open, value, share, difference } of cellsOf(shown)) {
+    if (!open) continue;
     const contrast = contrastClass(strength(share, difference), value < 0);
     context.fillStyle = (isDark ? contrast === "faint" : contrast === "full") ? "#fff" : "#000";
     const [x, y] = [key * cell + (cell - gapOf(cell)) / 2, query * down + (down - gapOf(down)) / 2];
     context.fillText(formatWeight(value, difference), x, y);
-  });
+  }
 }
 
 /** The strongest key of a row, or the one that has changed most. */

@@ -42,11 +42,10 @@ export function cellReader({ run, kind, layer, head }: Shown) {
   };
 }
 
-export function forEachCell(shown: Shown, visit: (cell: Cell) => void) {
+export function cellsOf(shown: Shown) {
   const { queries, keys } = shown.run.attention[shown.kind];
   const read = cellReader(shown);
-  for (let query = 0; query < queries.length; query++)
-    for (let key = 0; key < keys.length; key++) visit(read(query, key));
+  return queries.flatMap((_, query) => keys.map((_, key) => read(query, key)));
 }
 
 export const describeCell = ({ from, to, open, value, difference }: Cell) =>

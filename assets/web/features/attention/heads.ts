@@ -55,8 +55,7 @@ export function mount({ element, signal }: View) {
     keepFocus(section, draw);
   }
   function update() {
-    answer.forgetOthers();
-    if (isOpen(element)) answer.fetch();
+    answer.follow(isOpen(element));
     if (isNew(state.run, state.kind)) redraw();
     else mark(section);
   }
@@ -88,15 +87,13 @@ function headAnswer(redraw: () => void) {
       if (!canAsk("head_events")) return null;
       return stream ? headProgress(stream, start) : button("pill", t("heads.start"), start, { id: "ablate" });
     },
-    forgetOthers() {
-      if (asked === tokenRun(state.run)) return;
-      answer = null;
-      stream?.stop();
-      stream = null;
-    },
-    async fetch() {
+    async follow(isSeen: boolean) {
       const run = tokenRun(state.run);
-      if (asked === run || !canAsk("heads")) return;
+      if (asked !== run) {
+        stream?.stop();
+        [asked, answer, stream] = [null, null, null];
+      }
+      if (asked || !isSeen || !canAsk("heads")) return;
       asked = run;
       if (run.model.pieces && canAsk("head_events")) {
         answer = { held_out: null, ablations: [] };
