@@ -12,8 +12,10 @@ import { keyName, orderKeys } from "./key-order.ts";
 import type { Part, SublayerView } from "./sublayer-stages.ts";
 import { activationName, concatenated, headIsAblated, residualIsDropped, temperatureIn } from "./sublayer-stages.ts";
 
+export type ShowArithmetic = (title: string, body: Child[]) => void;
+
 /** `show` gets how the number of the latest asked cell came about; some rows have a token's number: "k:3". */
-export function cellExplainer(show: (title: string, body: Child[]) => void) {
+export function cellExplainer(show: ShowArithmetic) {
   let latest = "";
   return async (view: SublayerView, name: string, i: number) => {
     const [row, number] = name.split(":");

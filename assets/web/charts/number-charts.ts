@@ -32,7 +32,7 @@ function ticks(count: number, size: number) {
 
 /** Coloured cells: indigo above 0, red below. */
 export function numberMap({ columns, rows, values, largest, choose, ...chart }: MapData) {
-  const frame = framed(chart, columns, rows, (_, y) => Math.floor((y / chart.height) * rows.count));
+  const frame = framed(chart, columns, rows, (y) => Math.floor((y / chart.height) * rows.count));
   const open = new Uint8Array(values.length).fill(1);
   const { canvas } = paintedCanvas(frame.across, chart.height, (context) => {
     const colours = cellColours({ weights: values, open, difference: largest }, palette().levels, 0);
@@ -71,12 +71,9 @@ export function numberCurve({ columns, values, smooth, ...chart }: CurveData) {
   return { element: frame.element, mark: (column: number) => frame.mark(frame.middle(column)) };
 }
 
-function framed(
-  { width, height, label, hover }: Chart,
-  columns: Axis,
-  { title, names = [] }: Pick<Axis, "title" | "names">,
-  rowAt: (x: number, y: number) => number,
-) {
+function framed(chart: Chart, columns: Axis, rows: Pick<Axis, "title" | "names">, rowAt: (y: number) => number) {
+  const { width, height, label, hover } = chart;
+  const { title, names = [] } = rows;
   const left = Math.max(LEFT * typeScale(), ...names.map((name) => textWidth(name, SIZE * typeScale()) + 12));
   const across = Math.max(1, width - left - RIGHT);
   const total = TOP + height + (columns.title ? BOTTOM * typeScale() : TOP);
@@ -105,7 +102,7 @@ function framed(
     const box = element.getBoundingClientRect();
     const [x, y] = [event.clientX - box.x - left, event.clientY - box.y - TOP];
     const inside = (at: number, count: number) => Math.max(0, Math.min(count - 1, at));
-    return { column: inside(Math.floor((x / across) * columns.count), columns.count), row: Math.max(0, rowAt(x, y)) };
+    return { column: inside(Math.floor((x / across) * columns.count), columns.count), row: Math.max(0, rowAt(y)) };
   };
   element.addEventListener("pointermove", (event) => {
     const box = element.getBoundingClientRect();

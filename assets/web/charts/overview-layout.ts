@@ -223,13 +223,8 @@ function drawColumn(stack: Stack, sizes: Sizes, place: ColumnPlace) {
 type Region = { x: number; width: number };
 type Look = Pick<ColumnPlace, "side" | "isCompact" | "isWrapped"> & { spare?: number };
 
-function drawLayer(
-  stack: Stack,
-  sizes: Sizes,
-  region: Region,
-  y: number,
-  { side, isCompact, isWrapped, spare = 0 }: Look,
-) {
+function drawLayer(stack: Stack, sizes: Sizes, region: Region, y: number, look: Look) {
+  const { side, isCompact, isWrapped, spare = 0 } = look;
   const { heads, caption, type } = sizes;
   const { pad, gap, caption: line, feedForward: low, between } = lengths(sizes);
   let at = y + pad + spare / 3;

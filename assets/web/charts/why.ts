@@ -45,15 +45,10 @@ export function pointedTo<M extends Measure>(shares: Shares<M>) {
   return Object.fromEntries(tops) as Record<M, number | null>;
 }
 
-/** @param shown which of the words, in their order @param gold whether a word is linked to the output */
-export function whyTable<M extends Measure>(
-  words: string[],
-  shares: Shares<M>,
-  shown: number[],
-  gold = (_: number) => false,
-) {
+/** @param shown which of the words, in their order @param gold those that are linked to the output */
+export function whyTable<M extends Measure>(words: string[], shares: Shares<M>, shown: number[], gold: number[] = []) {
   const heading = (i: number): Child =>
-    columnHeading(h("span", {}, word(words[i], "source")), { class: gold(i) ? "gold" : "" });
+    columnHeading(h("span", {}, word(words[i], "source")), { class: gold.includes(i) ? "gold" : "" });
   const cell = (measure: M) => (i: number) => {
     const share = shares[measure][i];
     const tint = strength(share, 1);

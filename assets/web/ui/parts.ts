@@ -186,12 +186,8 @@ export function setContent(element: Element, ...content: Child[]) {
 type Control = HTMLElement | SVGElement;
 
 /** @param next where a key leads from the one that has the focus; nothing for a key that leads nowhere */
-export function rove<Each extends Control>(
-  place: Control,
-  all: Each[],
-  next: (key: string, at: number) => Each | undefined,
-) {
-  const focused = () => all.indexOf(document.activeElement as Each);
+export function rove<E extends Control>(place: Control, all: E[], next: (key: string, at: number) => E | undefined) {
+  const focused = () => all.indexOf(document.activeElement as E);
   place.addEventListener("focusin", () => {
     if (focused() < 0) return;
     for (const each of all) if (each.tabIndex === 0) each.tabIndex = -1;

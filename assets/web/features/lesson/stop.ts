@@ -2,7 +2,7 @@
 // at the visitor's place as far as that run has it.
 
 import type { Child, Kind, Places, Run, Side } from "../../api/types.ts";
-import { cellExplainer } from "../../charts/arithmetic.ts";
+import { cellExplainer, type ShowArithmetic } from "../../charts/arithmetic.ts";
 import { describedMap, describeLargestWeights, mapHeading } from "../../charts/attention-map.ts";
 import { areMany, around, keyName, orderKeys } from "../../charts/key-order.ts";
 import { type Shown, thumbnail } from "../../charts/map-canvas.ts";
@@ -57,11 +57,7 @@ type Quiz = { choices: Choice[]; right: number; places: Places };
 export type LessonView = ReturnType<typeof lessonView>;
 
 /** @param signal ends what the stop has drawn @param showArithmetic shows the arithmetic of a cell */
-export function lessonView(
-  signal: AbortSignal,
-  showArithmetic: (title: string, body: Child[]) => void,
-  at = state.layer,
-) {
+export function lessonView(signal: AbortSignal, showArithmetic: ShowArithmetic, at = state.layer) {
   const run = baselineRun();
   const { encoder, cross } = run.attention;
   const lastWord = run.source.findLastIndex((token) => token !== "P" && token !== "E");
@@ -144,13 +140,7 @@ export const rounded = (value: number) => formatNumber(Math.round(value * 100) /
 const MAX_CHOICES = 9; // as many as there are keys to choose by
 
 /** Choices by their names, whose texts the catalogue has under the stop's. @param why name of the text on a wrong one */
-export const namedQuiz = (
-  stop: StopName,
-  names: string[],
-  right: string,
-  places: Places,
-  why = (name: string) => name,
-) =>
+export const namedQuiz = (stop: StopName, names: string[], right: string, places: Places, why = (n: string) => n) =>
   orderedQuiz(
     names.map((name) => ({
       text: t(`lesson.${stop}.${name}`, places),

@@ -153,7 +153,8 @@ export const explains: Stop = {
     const links = [...(goldOf(view, view.step) ?? [])];
     const words = keys.map((key) => view.run.source[key]);
     const heading = t(`lesson.explains.measures${view.run.reference?.gold ? "" : "_own"}`);
-    const found = whyTable(words, shares, [...keys.keys()], (i) => links.includes(keys[i]));
+    const gold = links.map((key) => keys.indexOf(key));
+    const found = whyTable(words, shares, [...keys.keys()], gold);
     return [h("h4", {}, heading), scrollBox(found)];
   },
   async draw(view) {
