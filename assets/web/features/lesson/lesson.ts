@@ -18,20 +18,12 @@ import { button, changeDetector, drawInSight, hint, isOpen, link, onStopKeys, st
 import { askedQuestion, awaitStopQuestion, type Guesses, offerQuestion } from "../../ui/question.ts";
 import { planChooser, progressBar } from "./bar.ts";
 import { colourLegend, encoderHead, type LessonView, lessonView, type Stop, viewOfStop } from "./stop.ts";
-import { align } from "./stops/align.ts";
-import { cross, heads, masked, qkv, scores, softmax } from "./stops/attention.ts";
-import { embeddings, positions, tokens } from "./stops/input.ts";
-import { ffn, residual, stack } from "./stops/layers.ts";
-import { explains, knows, logits, loop } from "./stops/output.ts";
-import { recap, since } from "./stops/whole.ts";
+import * as stops from "./stops.ts";
 
 type Parts = ReturnType<typeof build>;
 type Content = Awaited<ReturnType<typeof fetchContent>>;
 
-const STOPS: Record<StopName, Stop> = {
-  ...{ tokens, embeddings, positions, qkv, scores, softmax, heads, residual, ffn, stack },
-  ...{ masked, align, cross, logits, loop, knows, explains, recap, since },
-};
+const STOPS: Record<StopName, Stop> = stops;
 const FOLD = 128; // hidden units a line
 const GUESSING = "guessing"; // class of the page while the answer is veiled: nothing else may tell it
 

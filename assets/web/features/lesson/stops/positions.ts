@@ -1,57 +1,10 @@
-// Stops of the lesson: what the network reads.
-
 import type { Run } from "../../../api/types.ts";
 import { sinusoidalPositions } from "../../../engine/arrays.ts";
 import { t } from "../../../state/i18n.ts";
 import { cosinesTo } from "../../../state/sinusoid.ts";
 import { h } from "../../../ui/dom.ts";
-import { commonDigits, norm, products, sum } from "../../../ui/numbers.ts";
-import { encoderInput, orderedQuiz, rounded, type Stop, strips, tokenIds, tokenStrips, valueQuiz } from "../stop.ts";
-
-export const tokens: Stop = {
-  wide: true,
-  headline: ({ run }) => ["word → id", [1, run.source.length]],
-  variants: ({ run: { model } }) => [model.pieces && "pieces", model.one_vocabulary && "tied"],
-  draw: ({ run }) =>
-    h("div", { class: "both-sides" }, [
-      tokenIds("source", run.source, run.ids.source),
-      tokenIds("target", run.decoder_input, run.ids.decoder_input),
-    ]),
-  ask({ run }) {
-    const count = run.source.length;
-    const words = run.source.filter((token) => token !== "P" && token !== "E").length;
-    const { pieces, one_vocabulary } = run.model;
-    const vocabularies = t(one_vocabulary ? "lesson.tokens.one_vocabulary" : "lesson.tokens.two_vocabularies");
-    const places = { count, words, vocabularies };
-    const { output, model } = run;
-    const wrong = { [pieces ? "pieces" : "words"]: words, output: output.length, vocabulary: model.source_words };
-    return valueQuiz("tokens", count, { ...wrong, [pieces ? "start" : "end"]: count + 1 }, places);
-  },
-};
-
-export const embeddings: Stop = {
-  wide: true,
-  colours: "strips",
-  headline: ({ run }) => [
-    run.model.scaled ? "x = √d_model · E[id]" : "x = E[id]",
-    [1, run.source.length],
-    [1, run.source.length, run.model.d_model],
-  ],
-  variants: ({ run: { model } }) => [!model.scaled && "unscaled", !model.positions && "bare"],
-  draw: (view) => tokenStrips(view, "embedding", t("lesson.embeddings.figure")),
-  async ask(view) {
-    const { embedding, d_model } = await encoderInput(view);
-    const { scaled } = view.run.model;
-    const root = Math.sqrt(d_model);
-    const factor = scaled ? root : 1;
-    const length = norm(embedding[view.query]);
-    const shown = products([length / factor], [factor], null, length);
-    const [[a, b]] = shown.terms;
-    const places = { ...view.places, d_model, factor: rounded(factor), sum: `${a} × ${b} = ${shown.result}` };
-    const wrong = { ...(scaled ? { one: 1 } : { root }), all: d_model, half: d_model / 2 };
-    return valueQuiz("embeddings", factor, wrong, places);
-  },
-};
+import { commonDigits, sum } from "../../../ui/numbers.ts";
+import { encoderInput, orderedQuiz, type Stop, strips, tokenStrips } from "../stop.ts";
 
 const MIN_FAR = 5; // positions, at least, to tell near from far
 

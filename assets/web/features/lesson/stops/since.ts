@@ -1,55 +1,14 @@
-// Stops of the lesson: the whole way of this run on one page; and what has changed since 2017, and what of it this page
-// can switch.
+// A stop of the lesson: what has changed since 2017, and what of it this page can switch.
 
-import type { Places } from "../../../api/types.ts";
 import { activationName } from "../../../charts/sublayer-stages.ts";
-import { nodes, t } from "../../../state/i18n.ts";
-import { LESSON_STOPS, type StopName } from "../../../state/lesson-plan.ts";
+import { t } from "../../../state/i18n.ts";
 import { askAboutRun } from "../../../state/server-cache.ts";
-import { lessonStops, state, update } from "../../../state/state.ts";
-import { h, twoFrames, word } from "../../../ui/dom.ts";
+import { state, update } from "../../../state/state.ts";
+import { h, twoFrames } from "../../../ui/dom.ts";
 import { formatTiny } from "../../../ui/numbers.ts";
 import { cells, link, rowHeading, table } from "../../../ui/parts.ts";
-import { type LessonView, NO_QUESTION, type Stop } from "../stop.ts";
-import { cross, softmax } from "./attention.ts";
-import { logits } from "./output.ts";
-
-export const recap: Stop = {
-  wide: true,
-  headline: ({ run }) => [
-    "p(y | S) = Π_t p(y_t | S, y_1 … y_{t−1})",
-    [1, run.source.length],
-    [1, run.output.length, run.model.target_words],
-  ],
-  async draw(view) {
-    const { run } = view;
-    const { d_model, heads, target_words } = run.model;
-    const said: Partial<Record<StopName, Places>> = {
-      tokens: { count: run.source.length },
-      embeddings: { d_model, positions: t(`lesson.recap.${run.model.positions ? "added" : "bare"}`) },
-      qkv: { heads, width: d_model / heads },
-      softmax: await placesOf(softmax, view),
-      stack: { layers: run.attention.encoder.layers },
-      cross: await placesOf(cross, view),
-      logits: { ...(await placesOf(logits, view)), words: target_words },
-      loop: { steps: run.steps.length, text: word(run.output.join(" "), "target") },
-    };
-    const lines = Object.entries(said).map(([name, places]) =>
-      h("li", {}, h("b", {}, stopName(name as StopName)), " ", nodes(`lesson.recap.${name}`, places)),
-    );
-    return h("ol", { class: "recap" }, lines);
-  },
-  ask: () => NO_QUESTION,
-};
-
-const placesOf = async ({ ask }: Stop, view: LessonView) => (await ask(view)).places;
-
-/** The name of a stop, which leads there if the lesson has it. */
-function stopName(name: StopName) {
-  const stop = LESSON_STOPS.indexOf(name);
-  const text = t(`lesson.${name}`);
-  return lessonStops().includes(stop) ? link(text, () => update({ stop })) : text;
-}
+import { NO_QUESTION, type Stop } from "../stop.ts";
+import { stopName } from "./recap.ts";
 
 export const since: Stop = {
   wide: true,
