@@ -46,6 +46,7 @@ def answers(browser: Browser, url: str, checkpoint: str, sentence: str) -> list[
     context = browser.new_context(**LAPTOP)
     page = context.new_page()
     page.goto(url)
+    page.locator("#translation .chip").first.wait_for()  # the page has said who answers it
     page.evaluate(ASKED, [checkpoint, sentence, 5])  # which load the weights
     took: list[float] = page.evaluate(ASKED, [checkpoint, f"{sentence}?", SENTENCES])
     context.close()

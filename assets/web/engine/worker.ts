@@ -6,14 +6,16 @@ import { type Engine, type Model, makeEngine, refusalOf } from "./engine.ts";
 type Asked = { load: Record<string, Model> } | { load?: undefined; id: number; name: string; request: unknown };
 
 const models: Record<string, Model> = {};
-let engine: Engine;
+let engine: Engine | null = null; // once a question has come
 
 addEventListener("message", ({ data: asked }: MessageEvent<Asked>) => {
   if (asked.load) {
-    engine = makeEngine(Object.assign(models, asked.load));
+    Object.assign(models, asked.load);
+    engine = null;
     return;
   }
   try {
+    engine ??= makeEngine(models);
     postMessage({ id: asked.id, answer: engine.answer(asked.name, asked.request) });
   } catch (error) {
     postMessage({ id: asked.id, ...refusalOf(error) });
