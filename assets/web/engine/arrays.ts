@@ -43,10 +43,17 @@ export function argmax(x: ArrayLike<number>) {
 }
 
 /** The places of the highest numbers, as many as are wanted, the highest first; of equal ones the lower place first. */
-export const ranked = (x: ArrayLike<number>, most = x.length) =>
-  range(x.length)
-    .sort((a, b) => x[b] - x[a])
-    .slice(0, most);
+export function ranked(x: ArrayLike<number>, most = x.length) {
+  const places: number[] = [];
+  for (let i = 0; i < x.length; i++) {
+    if (places.length === most && !(x[i] > x[places[most - 1]])) continue;
+    let rank = places.length;
+    while (rank && x[i] > x[places[rank - 1]]) rank--;
+    places.splice(rank, 0, i);
+    if (places.length > most) places.pop();
+  }
+  return places;
+}
 
 /** The softmax of each row; 0 where all of its numbers are −∞. */
 export function softmax(x: Float32Array, width = x.length) {
