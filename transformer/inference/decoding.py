@@ -71,9 +71,7 @@ class Sampling:
     value is out of range; the message names it.
     """
 
-    temperature: float = (
-        1.0  # probabilities are raised to the power 1 / temperature; above 1 flattens them, 0 is greedy
-    )
+    temperature: float = 1.0  # probabilities to the power 1 / temperature: above 1 flattens them, 0 is greedy
     top_k: int = 0  # only this many most likely tokens; 0 keeps all
     top_p: float = 1.0  # only the likeliest tokens that together reach this (Holtzman et al. 2020); 1 keeps all
     seed: int = 0  # the same seed draws the same tokens
