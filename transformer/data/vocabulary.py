@@ -223,7 +223,8 @@ class Vocabulary:
         return [self.ids[token] for _, token in read if token is not None]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The sentence behind ids, up to E, without special tokens. Raises ValueError as `_without_special`."""
+        """The sentence behind ids, up to E, without special tokens. Raises ValueError: an id is not in the
+        vocabulary."""
         words = [self.tokens[i] for i in self._without_special(ids)]
         if self.tokenizer is None:
             return " ".join(words)

@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from typing import Any, Literal
 
 from typing_extensions import TypedDict  # pydantic wants this one before Python 3.12
@@ -316,10 +315,10 @@ def _likely_mistakes(runs: TeacherForcedRun) -> list[ForcedMistake]:
 
 def _rows(translation: Translation, output: list[Candidate], wanted: tuple[str, ...]) -> list[ForcedRow]:
     """After the reference's end nothing is wanted."""
-    rows = zip_longest(translation.decoder_input, output, wanted[: len(output)])
+    words = (*wanted, *[None] * len(output))[: len(output)]
     return [
         {"read": read, "output": each.token, "probability": each.probability, "wanted": word}
-        for read, each, word in rows
+        for read, each, word in zip(translation.decoder_input, output, words, strict=True)
     ]
 
 
