@@ -1,8 +1,9 @@
 // One head's attention map: cells on a canvas, words beside them, which stay in sight while a long one scrolls.
 
 import type { DrawnRun, Kind } from "../api/types.ts";
+import { argmax } from "../engine/arrays.ts";
 import { formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
-import { argmax, attentionRow, SIDES, UNIFORM_MARGIN } from "../state/state.ts";
+import { attentionRow, SIDES, UNIFORM_MARGIN } from "../state/state.ts";
 import { fontFamily, h, svg, textWidth, typeScale, word } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
 import { button, closest } from "../ui/parts.ts";

@@ -88,7 +88,8 @@ export function gridOf(maps: AttentionMaps, layer: number, head: number): Grid {
   const end = start + across * down;
   const own = values instanceof Float32Array ? values.subarray(start, end) : values.slice(start, end);
   const weights = most ? own.map((value) => value / most) : own;
-  const open = Uint8Array.from(allowed.flat(), Number);
+  const open = new Uint8Array(across * down);
+  for (let i = 0; i < open.length; i++) open[i] = Number(allowed[Math.floor(i / across)][i % across]);
   return { across, down, weights, open, difference: difference?.[map] };
 }
 

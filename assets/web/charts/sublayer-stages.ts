@@ -2,12 +2,12 @@
 
 import type { ShapeRow } from "#schema";
 import type { Child, Kind, Run } from "../api/types.ts";
-import { dot, range } from "../engine/arrays.ts";
+import { argmax, dot, range } from "../engine/arrays.ts";
 import { isPresenting } from "../state/address.ts";
 import { findChange, isAblated, temperatureOf } from "../state/changes.ts";
 import { formatPercent, hasText, nodes, t } from "../state/i18n.ts";
 import type { Sublayer } from "../state/server-cache.ts";
-import { argmax, state } from "../state/state.ts";
+import { state } from "../state/state.ts";
 import { tokenRun } from "../state/words.ts";
 import { h, scrollBox, setChildren, word } from "../ui/dom.ts";
 import { savable } from "../ui/export.ts";

@@ -3,9 +3,9 @@
 import type { Why } from "#schema";
 import { NO_ANSWER, reasonOf } from "../api/client.ts";
 import type { Child, Places, Run } from "../api/types.ts";
+import { argmax } from "../engine/arrays.ts";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { askAboutRun } from "../state/server-cache.ts";
-import { argmax } from "../state/state.ts";
 import { tokenRun } from "../state/words.ts";
 import { h, word } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";

@@ -1,7 +1,8 @@
 // A visitor's alignment, and how well the cross-attention heads match it.
 
 import type { DrawnRun } from "../api/types.ts";
-import { argmax, attentionRow, eachHead } from "./state.ts";
+import { argmax } from "../engine/arrays.ts";
+import { attentionRow, eachHead } from "./state.ts";
 
 export type Links = Set<number>[];
 /** Which output token a row is about: the one it predicts, or the one it reads, output a step earlier. */

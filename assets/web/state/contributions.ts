@@ -1,8 +1,9 @@
 // What heads contribute, beside what they attend to: value-weighted attention, ‖w · v W_O‖ (Kobayashi et al., 2020).
 
 import type { AttentionMaps, Kind, Run } from "../api/types.ts";
+import { argmax } from "../engine/arrays.ts";
 import { askAboutRun } from "./server-cache.ts";
-import { argmax, decodeFloats, state } from "./state.ts";
+import { decodeFloats, state } from "./state.ts";
 import { byWords, largest, tokenRun } from "./words.ts";
 
 const known: WeakMap<Run, Run> = new WeakMap();

@@ -7,7 +7,7 @@ import { argmax } from "../engine/arrays.ts";
 import { LESSON_STOPS, stopOrder, withStop } from "./lesson-plan.ts";
 import { byWords, SIDES, tokenIndex, tokenRun } from "./words.ts";
 
-export { argmax, SIDES };
+export { SIDES };
 export const KINDS = Object.keys(SIDES) as Kind[];
 export const SUBLAYERS: Record<Stack, string[]> = { encoder: ["self", "ffn"], decoder: ["self", "cross", "ffn"] };
 

@@ -3,8 +3,9 @@
 import type { ShownQuestion } from "#schema";
 import { EXERCISES, offeredCauses, schema } from "../api/schema.ts";
 import type { Child } from "../api/types.ts";
+import { argmax } from "../engine/arrays.ts";
 import { joinSentences, nodes, t } from "../state/i18n.ts";
-import { argmax, attentionRow, state } from "../state/state.ts";
+import { attentionRow, state } from "../state/state.ts";
 import { distinctWord } from "../state/words.ts";
 import { h, word } from "./dom.ts";
 import { cells, table } from "./parts.ts";

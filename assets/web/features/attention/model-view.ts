@@ -5,8 +5,9 @@ import type { DrawnRun, Kind } from "../../api/types.ts";
 import { largestCell } from "../../charts/attention-map.ts";
 import { pointInMaps, type Shown, thumbnail } from "../../charts/map-canvas.ts";
 import { formatValue, type Word, weightsOfWord } from "../../charts/map-parts.ts";
+import { argmax } from "../../engine/arrays.ts";
 import { nodes, t } from "../../state/i18n.ts";
-import { argmax, eachHead, SIDES } from "../../state/state.ts";
+import { eachHead, SIDES } from "../../state/state.ts";
 import { chip, h, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { button, rove } from "../../ui/parts.ts";
 

@@ -8,12 +8,12 @@ import { areMany, around, keyName, orderKeys } from "../../charts/key-order.ts";
 import { type Shown, thumbnail } from "../../charts/map-canvas.ts";
 import type { Stage } from "../../charts/sublayer-stages.ts";
 import { fluidPicture, type Row, type StripOptions, vectorStrips } from "../../charts/vector-strip.ts";
-import { parts } from "../../engine/arrays.ts";
+import { argmax, parts } from "../../engine/arrays.ts";
 import { isPresenting } from "../../state/address.ts";
 import { formatNumber, t } from "../../state/i18n.ts";
 import type { StopName } from "../../state/lesson-plan.ts";
 import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
-import { argmax, attentionRow, baselineRun, decodeFloats, state } from "../../state/state.ts";
+import { attentionRow, baselineRun, decodeFloats, state } from "../../state/state.ts";
 import { distinctWord } from "../../state/words.ts";
 import { chip, h, setChildren, word } from "../../ui/dom.ts";
 import { narrow } from "../../ui/frame.ts";
@@ -24,8 +24,8 @@ import { hint, link } from "../../ui/parts.ts";
  * shapes. Until the question is answered a figure that would give the answer away (`hides`) is veiled, or `evidence`
  * stands in its place, from which the answer can be reasoned, and stays beside it where it `remains`; or a table of
  * scores has fewer `columns`. With the answer come more `columns`, or what `answer` draws. `howToRead` names a text that
- * stands beside the legend before and after. A `wide` figure stands above the text, another beside it. A text, also the heading of a figure, is taken in the first of the `variants` that the
- * catalogue has it in.
+ * stands beside the legend before and after. A `wide` figure stands above the text, another beside it. A text, also the
+ * heading of a figure, is taken in the first of the `variants` that the catalogue has it in.
  */
 export type Stop = {
   hides?: boolean;

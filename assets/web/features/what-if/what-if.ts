@@ -15,12 +15,13 @@ import {
   zoomControl,
   zoomToRead,
 } from "../../charts/attention-map.ts";
+import { argmax } from "../../engine/arrays.ts";
 import { isPresenting } from "../../state/address.ts";
 import { changes, editMask, findChange, isAblated, requestChanges } from "../../state/changes.ts";
 import { openRun, type WantedRun } from "../../state/experiments.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askOnce } from "../../state/server-cache.ts";
-import { argmax, baselineRun, KINDS, likelihood, SIDES, state, subscribe, update } from "../../state/state.ts";
+import { baselineRun, KINDS, likelihood, SIDES, state, subscribe, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { experimentLink, explainLikelihood } from "../../ui/describe.ts";
 import { h, isSpecial, namedChoice, replaceKeepingFocus, scrollBox, word } from "../../ui/dom.ts";

@@ -1,5 +1,6 @@
+import { argmax } from "../../../engine/arrays.ts";
 import { formatPercent } from "../../../state/i18n.ts";
-import { argmax, attentionRow } from "../../../state/state.ts";
+import { attentionRow } from "../../../state/state.ts";
 import { headMaps, type Stop, valueQuiz } from "../stop.ts";
 
 export const heads: Stop = {

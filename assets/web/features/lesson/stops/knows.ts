@@ -1,7 +1,8 @@
 import { around } from "../../../charts/key-order.ts";
 import { agreeing, fetchLens, lensTable, readings } from "../../../charts/lens.ts";
+import { argmax } from "../../../engine/arrays.ts";
 import { formatList, formatPercent, nodes, t } from "../../../state/i18n.ts";
-import { argmax, attentionRow } from "../../../state/state.ts";
+import { attentionRow } from "../../../state/state.ts";
 import { h, scrollBox, word } from "../../../ui/dom.ts";
 import { hint } from "../../../ui/parts.ts";
 import { type Choice, type LessonView, orderedQuiz, type Stop } from "../stop.ts";

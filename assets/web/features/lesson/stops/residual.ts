@@ -1,6 +1,5 @@
-import { dot } from "../../../engine/arrays.ts";
+import { argmax, dot } from "../../../engine/arrays.ts";
 import { t } from "../../../state/i18n.ts";
-import { argmax } from "../../../state/state.ts";
 import { fixed, norm } from "../../../ui/numbers.ts";
 import { colourLegend, encoderHead, type LessonView, namedQuiz, type Stop, strips } from "../stop.ts";
 

@@ -1,5 +1,5 @@
+import { argmax } from "../../../engine/arrays.ts";
 import { t } from "../../../state/i18n.ts";
-import { argmax } from "../../../state/state.ts";
 import { fixed } from "../../../ui/numbers.ts";
 import { encoderHead, largestWordQuiz, queryAndKeys, type Stop } from "../stop.ts";
 

@@ -1,5 +1,5 @@
+import { argmax } from "../../../engine/arrays.ts";
 import { formatPercent } from "../../../state/i18n.ts";
-import { argmax } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";
 import { encoderHead, type Stop, valueQuiz } from "../stop.ts";
 

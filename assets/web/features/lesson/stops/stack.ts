@@ -1,6 +1,7 @@
 import { shapeChain } from "../../../charts/sublayer-stages.ts";
+import { argmax } from "../../../engine/arrays.ts";
 import { formatPercent, t } from "../../../state/i18n.ts";
-import { argmax, attentionRow } from "../../../state/state.ts";
+import { attentionRow } from "../../../state/state.ts";
 import { word } from "../../../ui/dom.ts";
 import { fixed, norm } from "../../../ui/numbers.ts";
 import { type LessonView, orderedQuiz, type Stop, strips, wordInEveryLayer } from "../stop.ts";
