@@ -17,6 +17,9 @@ UNCOVERED = """() => {
   const edge = (selector, side) => document.querySelector(selector).getBoundingClientRect()[side];
   return scrollY > 0 && edge("#top", "bottom") <= edge(".class-panel", "top");
 }"""  # the run stays above what was scrolled into view
+NOTICE_LOSS = """() => new MutationObserver(() => {
+  window.tallyWasLost ||= !document.querySelector(".room-tally, #room-over");
+}).observe(document.body, { childList: true, subtree: true })"""
 LASTING = "causal_mask"  # the longest training, which goes on until all pages have shown it
 
 
@@ -168,13 +171,17 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         lead.keyboard.press("PageDown")
         expect(phone.locator(".room-choice")).to_have_count(4)
         expect(phone.locator(".exercise .going")).to_be_visible()
-        lead.locator(".exercise .going .pill").click()
+        expect(lead.locator("#room-reveal")).to_be_visible()
         lead.keyboard.press("r")  # ends the vote, as the button does
         expect(phone.locator(".room-tally .right")).to_have_count(1)
+        phone.evaluate(NOTICE_LOSS)
+        with lead.expect_response("**/lead_class"):  # the end of the training, which is no other place
+            lead.locator(".exercise .going .pill").click()
 
         lead.locator("#room-end").dispatch_event("click")
         for page in (phone, laptop, lead):
             expect(page.locator("#room-over")).to_be_visible()
+        assert not phone.evaluate("window.tallyWasLost")
 
 
 def test_a_wrong_code_answers_in_a_sentence(shared: Visit) -> None:

@@ -78,6 +78,9 @@ function joinTraining(place: URLSearchParams) {
   if (mistakeTraining(name).phase === "idle") trainMistake(name);
 }
 
+/** A place whatever goes on there. */
+export const withoutLive = (place: string) => place.replace(`&${LIVE}=yes`, "");
+
 function classPlace() {
   const isLive = state.tab === "break" && state.part === "mistakes" && isGoingOn(mistakeTraining(state.exercise));
   return `${placeParameters()}${isLive ? `&${LIVE}=yes` : ""}`;

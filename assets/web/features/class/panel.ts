@@ -25,7 +25,7 @@ import { h, keepFocus, segmented, setChildren, twoFrames } from "../../ui/dom.ts
 import { button, closest, link } from "../../ui/parts.ts";
 import { isQuestionComing, openQuestion } from "../../ui/question.ts";
 import { showAddress, showSummary } from "./dialogs.ts";
-import { followRoom, isFollowing, isNotesPage, setFollowing } from "./follow.ts";
+import { followRoom, isFollowing, isNotesPage, setFollowing, withoutLive } from "./follow.ts";
 
 const TIMERS = [0, 30, 60, 120]; // seconds; 0 for none
 
@@ -143,9 +143,10 @@ function isNewToStudent() {
 
 /** The question of the class, until it has gone on since the answer was revealed. */
 function currentQuestion() {
-  const { question, place = "" } = room.shown ?? {};
+  const { question } = room.shown ?? {};
   if (!question || room.phase === "ended") return null;
   if (question.state !== "revealed") return question;
+  const place = withoutLive(room.shown?.place ?? ""); // a training that ends takes no answer away
   const about = parseAbout(question.about);
   const stop = LESSON_STOPS[Number(new URLSearchParams(place).get("stop")) - 1];
   if (about?.kind === "stop" && about.name !== stop) return null; // for who joins later
