@@ -1,5 +1,6 @@
 """What a class takes home: a handout that needs nothing else, a notebook, all weights, and any figure as a picture."""
 
+import base64
 import re
 import struct
 from collections.abc import Iterator
@@ -171,21 +172,27 @@ def test_a_file_that_cannot_be_made_is_said_so(shared: Visit) -> None:
 # ---- any figure as a picture ----
 
 PNG = b"\x89PNG\r\n\x1a\n"
+IMAGE = "{http://www.w3.org/2000/svg}image"
 
 
 def expect_saved(page: Page, *figures: Locator) -> None:
-    """Each by its row of the tab's menu, in their order on the page, with every word that is seen in it."""
+    """Each by its row of the tab's menu, in their order on the page, finely, with every word that is seen in it."""
     page.keyboard.press("Escape")
     page.locator("#pictures:not([open]) summary").click()
     rows = page.locator(".saves")
     expect(rows).to_have_count(len(figures))
     for row, figure in zip(rows.all(), figures, strict=True):
         svg, png = (Path(downloaded(row.get_by_role("button", name=kind)).path()) for kind in ("SVG", "PNG"))
-        written = re.sub(r'data:image/png[^"]*', "", svg.read_text("utf-8"))
-        assert not re.search(r"var\(|color-mix|oklab|NaN|undefined", written)  # any program reads its colours
+        written = svg.read_text("utf-8")
+        styles = re.sub(r'data:image/png[^"]*', "", written)
+        assert not re.search(r"var\(|color-mix|oklab|NaN|undefined", styles)  # any program reads its colours
         picture = ElementTree.fromstring(written)
         text = "".join("".join(picture.itertext()).split())
         assert [word for word in figure.inner_text().split() if word not in text] == []
+        for image, canvas in zip(picture.iter(IMAGE), figure.locator("canvas.painted").all(), strict=True):
+            pixels = base64.b64decode(image.attrib["href"].removeprefix("data:image/png;base64,"))
+            screen = canvas.evaluate("({ width }) => width")  # pixels of a screen with one a px
+            assert struct.unpack(">I", pixels.removeprefix(PNG)[8:12])[0] == pytest.approx(2 * screen, abs=1)
         size = struct.unpack(">II", png.read_bytes().removeprefix(PNG)[8:16])
         assert size == pytest.approx([2 * float(picture.attrib[side]) for side in ("width", "height")], abs=2)
 

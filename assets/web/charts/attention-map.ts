@@ -6,8 +6,9 @@ import { formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { attentionRow, SIDES, UNIFORM_MARGIN } from "../state/state.ts";
 import { fontFamily, h, svg, textWidth, typeScale, word } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
+import { paintedCanvas } from "../ui/painted-canvas.ts";
 import { button, closest } from "../ui/parts.ts";
-import { cellAt, gapOf, paintedCanvas, paintMap, palette, type Shown, strength } from "./map-canvas.ts";
+import { cellAt, gapOf, paintMap, palette, type Shown, strength } from "./map-canvas.ts";
 import {
   type Cell,
   cellReader,

@@ -3,7 +3,8 @@
 
 import type { AttentionMaps, DrawnRun, Kind } from "../api/types.ts";
 import { goldLink, state } from "../state/state.ts";
-import { h, isDark, onThemeChange } from "../ui/dom.ts";
+import { h, isDark } from "../ui/dom.ts";
+import { contextOf, paintedCanvas } from "../ui/painted-canvas.ts";
 import type { Word } from "./map-parts.ts";
 
 const LEVELS = 101; // colours of a hue, one a per cent
@@ -11,9 +12,6 @@ const HATCH = 8.5; // px from one line of masked cells to the next
 const MAX_CORNER = 4; // px
 const MAX_ROUNDED = 400; // cells with round corners
 const RING_FROM = 9; // px a cell: a smaller one has a dot instead of a gold ring
-const FINE = 2; // pixels a px, even if the screen has fewer: so fine are saved pictures, too
-const MAX_FINE = 4e6; // pixels of a canvas that is finer than the screen
-const MAX_PIXELS = 16e6; // of any canvas
 
 export type Shown = { run: DrawnRun; kind: Kind; layer: number; head: number };
 
@@ -73,8 +71,6 @@ function paintHatch(context: CanvasRenderingContext2D, { x, y, width, height }: 
   }
   context.stroke();
 }
-
-const contextOf = (canvas: HTMLCanvasElement) => canvas.getContext("2d") as CanvasRenderingContext2D;
 
 /** One head's weights, or shares of the largest contribution, row by row, and 1 where the mask is open. */
 type Grid = { across: number; down: number; weights: ArrayLike<number>; open: Uint8Array; difference?: number };
@@ -248,13 +244,13 @@ function paintGold(context: CanvasRenderingContext2D, run: DrawnRun, { x, y, wid
 }
 
 const FEW = 20; // words across or down a small map
-const MANY = 64;
+const MANY = 64; // px of one with more
 
 /** A map without words, whose place says how large it is. */
 export function smallMap(shown: Shown) {
   const { queries, keys } = shown.run.attention[shown.kind];
   const most = Math.max(queries.length, keys.length);
-  const cell = most > MANY ? MANY / most / FINE : most > FEW ? 2 : 8; // px
+  const cell = most > MANY ? MANY / most : most > FEW ? 4 : 16; // px
   const box = { x: 0, y: 0, width: keys.length * cell, height: queries.length * cell };
   const { canvas, repaint } = paintedCanvas(box.width, box.height, (context) => paintMap(context, shown, box));
   canvas.setAttribute("aria-hidden", "true");
@@ -285,29 +281,4 @@ export function pointInMaps(grid: HTMLElement, maps: Element[], word: Word | nul
   grid.style.setProperty("--way", word.axis === "query" ? "to bottom" : "to right");
   grid.style.setProperty("--from", `${(100 * word.index) / count}%`);
   grid.style.setProperty("--to", `${(100 * (word.index + 1)) / count}%`);
-}
-
-let isWatchingTheme = false;
-
-/** A canvas of this size in px, painted now and whenever the theme changes. */
-export function paintedCanvas(width: number, height: number, paint: (context: CanvasRenderingContext2D) => void) {
-  const most = (pixels: number) => Math.sqrt(pixels / (width * height));
-  const pixels = Math.min(Math.max(devicePixelRatio, Math.min(FINE, most(MAX_FINE))), most(MAX_PIXELS));
-  const size = { width: Math.ceil(width * pixels), height: Math.ceil(height * pixels) };
-  const canvas = h("canvas", { class: "painted", ...size });
-  const context = contextOf(canvas);
-  context.scale(size.width / width, size.height / height);
-  const repaint = () => {
-    context.clearRect(0, 0, width, height);
-    paint(context);
-  };
-  canvas.addEventListener("theme", repaint);
-  if (!isWatchingTheme) onThemeChange(repaintAll);
-  isWatchingTheme = true;
-  repaint();
-  return { canvas, repaint };
-}
-
-function repaintAll() {
-  for (const each of document.querySelectorAll("canvas.painted")) each.dispatchEvent(new Event("theme"));
 }

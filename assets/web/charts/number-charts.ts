@@ -2,7 +2,8 @@
 
 import type { Side } from "../api/types.ts";
 import { h, svg, textWidth, typeScale } from "../ui/dom.ts";
-import { cellColours, cellImage, paintedCanvas, palette } from "./map-canvas.ts";
+import { paintedCanvas } from "../ui/painted-canvas.ts";
+import { cellColours, cellImage, palette } from "./map-canvas.ts";
 
 /** `names` of its places, else their numbers from 0; `title` under or beside them. Without a title no numbers. */
 type Axis = { count: number; title: string; names?: readonly string[]; side?: Side };

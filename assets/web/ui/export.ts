@@ -54,8 +54,10 @@ function pictureRow(figure: Element, name: () => string) {
   const saver = (format: "svg" | "png", make: (picture: SVGSVGElement) => Promise<Blob>) => {
     const title = t(`save.${format}`, { name: name() });
     const save = async () => {
-      dispatchEvent(new Event("beforeprint")); // which draws what waits to be in sight
-      download(await make(elementToSvg(figure)), `${name()}.${format}`);
+      dispatchEvent(new Event("beforeprint")); // which draws what waits to be in sight, and canvases finely
+      const picture = elementToSvg(figure);
+      dispatchEvent(new Event("afterprint"));
+      download(await make(picture), `${name()}.${format}`);
     };
     return button("save", format.toUpperCase(), save, { title, "aria-label": title });
   };

@@ -74,7 +74,7 @@ export async function handout() {
 function staticCopy(sheet: HTMLElement) {
   const wasDark = isDark();
   document.body.classList.remove("dark"); // until the end of this function: no frame is drawn meanwhile
-  for (const each of sheet.querySelectorAll("canvas")) each.dispatchEvent(new Event("theme"));
+  dispatchEvent(new Event("beforeprint"));
   const copy = sheet.cloneNode(true) as HTMLElement;
   const [pictures, copies] = [sheet, copy].map((root) =>
     [...root.querySelectorAll(".heatmap, canvas, svg")].filter((each) => !each.parentElement?.closest(".heatmap, svg")),
@@ -89,6 +89,7 @@ function staticCopy(sheet: HTMLElement) {
     else copies[i].replaceWith(picture instanceof SVGElement ? painted(picture) : elementToSvg(picture));
   }
   document.body.classList.toggle("dark", wasDark);
+  dispatchEvent(new Event("afterprint"));
   for (const each of copy.querySelectorAll("button")) each.replaceWith(...each.childNodes);
   for (const each of copy.querySelectorAll("[tabindex]")) each.removeAttribute("tabindex");
   return [...copy.childNodes];

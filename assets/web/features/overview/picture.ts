@@ -2,7 +2,7 @@
 
 import type { Kind, Run, Side, Stack } from "../../api/types.ts";
 import type { Readings } from "../../charts/lens.ts";
-import { paintedCanvas, paintMap } from "../../charts/map-canvas.ts";
+import { paintMap } from "../../charts/map-canvas.ts";
 import type { Box, Column, Fold, Layer, Layout, Sizes, Tokens } from "../../charts/overview-layout.ts";
 import { overviewLayout, SHOWN_CANDIDATES } from "../../charts/overview-layout.ts";
 import { openPlace, type Place, placeKey, placeName, targetOf } from "../../charts/overview-place.ts";
@@ -11,6 +11,7 @@ import { attendsAhead, findChange, insteadOfChoice, isAblated } from "../../stat
 import { formatPercent, t } from "../../state/i18n.ts";
 import { outputToken } from "../../state/words.ts";
 import { type Attributes, fitted, h, isSpecial, svg, textWidth, typeScale } from "../../ui/dom.ts";
+import { paintedCanvas } from "../../ui/painted-canvas.ts";
 import { connections, returnPath, streams } from "./connections.ts";
 
 export type Token = { side: Side; at: number };
