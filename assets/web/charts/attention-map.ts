@@ -186,7 +186,7 @@ export function heatmap({ run, kind, layer, head }: Shown, options: Options) {
     /** Another head of the same kind and run: only what the cells say changes. */
     paint(layer: number, head: number) {
       Object.assign(shown, { layer, head });
-      repaint();
+      queueMicrotask(repaint); // after what else changes: the browser computes all styles to write a number
     },
     mark: (query: number | null) => markWords(drawn, query), // a row, or none
     /** The cell that an event happened to, and where it is in the window. */

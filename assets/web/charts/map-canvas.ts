@@ -59,17 +59,22 @@ function asPixels(colours: string[]) {
   return new Uint32Array(context.getImageData(0, 0, colours.length, 1).data.buffer);
 }
 
-/** Hatch a place line by line: a pattern that cannot be made would leave it black. */
-function paintHatch(context: CanvasRenderingContext2D, { x, y, width, height }: Box) {
+/** Hatch places line by line: a pattern that cannot be made would leave them black, and to clip lines takes longer. */
+function paintHatch(context: CanvasRenderingContext2D, places: Box[], corner = 0) {
   const { ground, line } = palette().hatch;
-  Object.assign(context, { fillStyle: ground, strokeStyle: line, lineWidth: 1.5 });
-  context.fillRect(x, y, width, height);
-  context.beginPath();
-  for (let at = x; at < x + width + height; at += HATCH) {
-    context.moveTo(at, y);
-    context.lineTo(at - height, y + height);
+  const [shapes, lines] = [new Path2D(), new Path2D()];
+  for (const { x, y, width, height } of places) {
+    shapes.roundRect(x, y, width, height, corner);
+    const [first, last] = [x + y + corner / 2, x + y + width + height - corner / 2]; // sums of both coordinates
+    for (let sum = Math.ceil(first / HATCH) * HATCH; sum < last; sum += HATCH) {
+      const [left, right] = [Math.max(x, sum - y - height), Math.min(x + width, sum - y)];
+      lines.moveTo(left, sum - left);
+      lines.lineTo(right, sum - right);
+    }
   }
-  context.stroke();
+  Object.assign(context, { fillStyle: ground, strokeStyle: line, lineWidth: 1.5 });
+  context.fill(shapes);
+  context.stroke(lines);
 }
 
 /** One head's weights, or shares of the largest contribution, row by row, and 1 where the mask is open. */
@@ -160,7 +165,7 @@ export function paintMap(context: CanvasRenderingContext2D, { run, kind, layer, 
   const hasCorners = gapOf(width / grid.across) && gapOf(height / grid.down);
   if (hasCorners && grid.open.length <= MAX_ROUNDED) paintCells(context, grid, box, pixels);
   else {
-    if (grid.open.includes(0)) paintHatch(context, box);
+    if (grid.open.includes(0)) paintHatch(context, [box]);
     context.imageSmoothingEnabled = false;
     const image = cellImage(cellColours(grid, palette().levels, 0), grid.across, grid.down);
     context.drawImage(image, x, y, width, height);
@@ -185,22 +190,19 @@ function paintCells(context: CanvasRenderingContext2D, grid: Grid, box: Box, pix
   const { columns, rows } = cellBoxes(grid, box, pixels);
   const corner = Math.min(MAX_CORNER, box.width / grid.across / 6, box.height / grid.down / 6);
   const colours = cellColours(grid, palette().levels, 0);
-  const masked = new Path2D();
+  const masked: Box[] = [];
   for (const [i, colour] of colours.entries()) {
     const [column, row] = [columns[i % grid.across], rows[Math.floor(i / grid.across)]];
-    const cell = [column.at, row.at, column.size, row.size, corner] as const;
     if (!grid.open[i]) {
-      masked.roundRect(...cell);
+      masked.push({ x: column.at, y: row.at, width: column.size, height: row.size });
       continue;
     }
     context.fillStyle = cssColour(colour);
     context.beginPath();
-    context.roundRect(...cell);
+    context.roundRect(column.at, row.at, column.size, row.size, corner);
     context.fill();
   }
-  if (!grid.open.includes(0)) return;
-  context.clip(masked);
-  paintHatch(context, box);
+  paintHatch(context, masked, corner);
 }
 
 /** @param colour as `ImageData` holds it */
