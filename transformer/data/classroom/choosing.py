@@ -59,6 +59,9 @@ class Chooser:
         """Whether the clause may begin with these words."""
         return True
 
+    def needs(self, words: Sequence[frozenset[str]]) -> None:
+        """The clause will have a word of each of these sets."""
+
     def together(self, de: Sequence[GermanWord]) -> None:
         """These words stand side by side, wherever they come."""
 
@@ -120,6 +123,10 @@ class ParsingChooser(Chooser):
 
     def may_begin(self, words: Sequence[str]) -> bool:
         return self.clause[: len(words)] == [lowered(word) for word in words]
+
+    def needs(self, words: Sequence[frozenset[str]]) -> None:
+        if any(each.isdisjoint(self.left) for each in words):
+            raise NoParseError
 
     def together(self, de: Sequence[GermanWord]) -> None:
         words = " ".join(lowered(word.spelling) for word in de)

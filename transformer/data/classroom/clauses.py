@@ -22,7 +22,7 @@ from .phrases import (
     takes_things,
     words_of_adverb,
 )
-from .verbs import Parts, choose_german_verbs, english_verbs
+from .verbs import Parts, choose_german_verbs, english_verbs, words_of_verbs
 
 
 @dataclass
@@ -112,6 +112,7 @@ def _choose_parts(
     asked: Adverb | None = chooser.choose((None, *lex.QUESTION_WORDS), _QUESTION_WEIGHTS) if is_question else None
     tense = chooser.one_of(_TENSES[asked.german if asked else ""])
     verb = _choose_verb(chooser, tense, lex.WHO if shared else asked, first)  # neither asks for the weather's "es"
+    chooser.needs(words_of_verbs(verb, tense))
     negation = None if is_question and chooser.maybe(0.85) else _negation(chooser, verb)
     things: Things = first.things if first else {}
     predicate: Adjective | None = None
@@ -133,6 +134,8 @@ def _choose_parts(
         parts.modal = chooser.choose(_modals(verb, first))
     parts.is_past = tense in ("copula", "location") and not reason_follows and chooser.maybe(0.25)
     choose_german_verbs(chooser, parts)
+    if parts.is_inverted and subject.stands_first:
+        chooser.together([parts.finite, *subject.de])
     kind = subject.noun.kind if subject.noun else "self"
     if predicate and kind in predicate.kinds.split() and chooser.maybe(0.07):
         others = [each for each in adjectives_for(kind, subject.noun) if each is not predicate]
@@ -264,8 +267,7 @@ def _in_german_order(parts: Parts, front: str) -> list[GermanWord]:
     middle += ([*there, *indefinite, *companion] if is_for else [*companion, *there, *indefinite]) + parts.very[0]
     if front == "subject" and not parts.is_subordinate:
         return [*subject.de, parts.finite, *pronouns, *middle, *parts.end]
-    subject_is_definite = subject.is_pronoun or subject.can_be_fronted
-    subject_and_pronouns = [*subject.de, *pronouns] if subject_is_definite else [*pronouns, *subject.de]
+    subject_and_pronouns = [*subject.de, *pronouns] if subject.stands_first else [*pronouns, *subject.de]
     if parts.is_subordinate:  # verb last
         return [*subject_and_pronouns, *middle, *parts.end, parts.finite]
     # verb second, or first after no question word

@@ -38,6 +38,11 @@ class Phrase:
     def is_pronoun(self) -> bool:
         return self.noun is None
 
+    @property
+    def stands_first(self) -> bool:
+        """As a subject after its verb: before all objects, also those that are pronouns."""
+        return self.is_pronoun or self.can_be_fronted
+
 
 def choose_noun_phrase(
     chooser: Chooser,

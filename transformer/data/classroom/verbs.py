@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
+from ..vocabulary import lower
 from . import lexicon as lex
 from .choosing import Chooser, EnglishWord, GermanWord
 from .lexicon import ER, Adjective, Adverb, Modal, Verb
@@ -66,6 +68,21 @@ class Parts:
     def doing(self) -> list[GermanWord]:
         """All German verbs."""
         return [self.finite, *self.end]
+
+
+@cache
+def words_of_verbs(verb: Verb, tense: str) -> list[frozenset[str]]:
+    """What each German verb of a clause may be, in lower case."""
+    if tense == "perfect":
+        verbs = [lex.AUXILIARIES[verb.auxiliary], (verb.participle,)]
+    elif tense in ("modal", "wish"):
+        modals = tuple(form for each in (*lex.MODALS, *lex.WISH_MODALS) for form in each.spellings())
+        verbs = [modals, (verb.infinitive,)] if tense == "modal" else [modals]
+    elif verb is lex.COPULA:
+        verbs = [(*lex.AUXILIARIES["sein"], *lex.WAS)]
+    else:
+        verbs = [tuple(before + verb.present(person) for before in ("", verb.particle) for person in range(5))]
+    return [frozenset(map(lower, each)) for each in verbs]
 
 
 def choose_german_verbs(chooser: Chooser, parts: Parts) -> None:
