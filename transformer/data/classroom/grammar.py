@@ -21,7 +21,7 @@ from .lexicon import Adverb
 from .phrases import words_of_adverb
 
 MAX_SOURCE_WORDS = 12  # a longer sentence's attention map would not fit the screen
-MAX_STEPS = 30_000  # of one parse, about 200 ms; of 4,000 sampled sentences none needed half of them
+MAX_STEPS = 15_000  # of one parse, about 100 ms; of 4,000 sampled sentences none needed half of them
 
 _GREETINGS = [(each, each.german.split()) for each in GREETINGS]
 
