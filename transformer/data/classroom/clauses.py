@@ -112,7 +112,6 @@ def _choose_parts(
     asked: Adverb | None = chooser.choose((None, *lex.QUESTION_WORDS), _QUESTION_WEIGHTS) if is_question else None
     tense = chooser.one_of(_TENSES[asked.german if asked else ""])
     verb = _choose_verb(chooser, tense, lex.WHO if shared else asked, first)  # neither asks for the weather's "es"
-    chooser.needs(words_of_verbs(verb, tense))
     negation = None if is_question and chooser.maybe(0.85) else _negation(chooser, verb)
     things: Things = first.things if first else {}
     predicate: Adjective | None = None
@@ -194,11 +193,14 @@ def _preposition(chooser: Chooser, parts: Parts, negation: Negation | None) -> A
 
 def _choose_verb(chooser: Chooser, tense: str, asked: Adverb | None, first: Clause | None) -> Verb:
     if tense == "wish":
-        return lex.WISH_VERB
-    if tense in ("copula", "location"):
-        return lex.COPULA
-    verbs = _verbs(tense == "present", asked)
-    return chooser.choose([each for each in verbs if each.infinitive != first.verb] if first else verbs)
+        verb = lex.WISH_VERB
+    elif tense in ("copula", "location"):
+        verb = lex.COPULA
+    else:
+        verbs = _verbs(tense == "present", asked)
+        verb = chooser.choose([each for each in verbs if each.infinitive != first.verb] if first else verbs)
+    chooser.needs(words_of_verbs(verb, tense))
+    return verb
 
 
 @cache
