@@ -492,7 +492,7 @@ class Translator:
         return [runs[i] for i in range(len(sources))]
 
     def batch(self, sentences: Sequence[str]) -> "TranslationBatch | None":
-        """To translate them together, whoever waits for which; None where somebody watches or has changed the network.
+        """To translate these together, a step at a time; None where somebody watches or has changed the network.
         Raises SentenceError as `translate`."""
         sources = [self._source_ids(sentence) for sentence in sentences]
         return TranslationBatch(self, engine, sentences, sources) if (engine := self._engine) else None

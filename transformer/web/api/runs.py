@@ -89,7 +89,7 @@ def _batch_of(model: Translator, sentence: str) -> _Together | None:
     with _lock:
         if found := _awaited.pop((model.name, sentence), None):  # so that nobody else takes it
             return found
-        waiting = [other for (name, other), batch in _awaited.items() if (name, batch) == (model.name, None)]
+        waiting = [other for (name, other), batch in _awaited.items() if name == model.name and batch is None]
     same = [other for other in waiting if len(other.split()) == words]
     if not same or not model.reads(sentence):
         return None
