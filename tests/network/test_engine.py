@@ -103,7 +103,14 @@ def replace_its_numbers(model: Transformer) -> None:
     model.decoder.layers[0].self_attn.q_proj.weight.data = torch.zeros(16, 16)
 
 
-@pytest.mark.parametrize("change", [freeze, replace_a_layers_weight, replace_its_numbers])
+def replace_the_positions(model: Transformer) -> None:
+    model.positions = torch.zeros_like(model.positions)
+
+
+CHANGES = [freeze, replace_a_layers_weight, replace_its_numbers, replace_the_positions]
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_an_engine_is_not_that_of_a_model_that_was_changed(change: Callable[[Transformer], None]) -> None:
     model = network(d_model=16, d_ff=32, tgt_vocab_size=9).requires_grad_(change is freeze)
     engine = DecodingEngine(model)

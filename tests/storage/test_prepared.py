@@ -75,6 +75,16 @@ def test_the_latest_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
         prepared(CONFIG, name, unreadable)
 
 
+def test_what_a_killed_process_left_goes_when_the_next_file_is_written(folder: Path) -> None:
+    long_ago, now = folder / "part-a", folder / "part-b"
+    for each in (long_ago, now):
+        each.mkdir(parents=True)
+        (each / "engine-half.safetensors").touch()
+    os.utime(long_ago, (0, 0))
+    prepared(CONFIG, "a", original)
+    assert [file for file in folder.iterdir() if file.is_dir()] == [now]
+
+
 def test_where_nothing_can_be_written_the_model_is_read_each_time(folder: Path) -> None:
     folder.write_text("not a folder")
     for _ in range(2):

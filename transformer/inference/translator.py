@@ -482,21 +482,20 @@ class Translator:
                 raise
         if not (engine := self._engine):
             return [self.translate(sentence, value_weighted=value_weighted) for sentence in sentences]
-        vocab, limit = self.checkpoint.tgt_vocab, self.checkpoint.output_limit
-        begin, end = vocab.ids[START], vocab.ids[END]
         runs: dict[int, Translation] = {}
-        for batch in batches_by_length(list(map(len, sources)), batch_size):
-            src = padded([sources[i] for i in batch]).to(self.device)  # (B, S)
-            with torch.inference_mode():
-                decoding = EngineDecoding(engine, src, limit, value_weighted)
-                tokens, outputs = zip(*batch_steps(decoding, len(batch), begin, end, limit), strict=True)
-                distributions = torch.stack([out.logits for out in outputs], dim=1).softmax(dim=-1)  # (B, T, V)
-                values = self._values(decoding)
-                norms = engine_norms(engine, self.checkpoint.model, decoding) if value_weighted else {}
-            for row, i in enumerate(batch):
-                ids = until_end([step[row] for step in tokens], end)
-                runs[i] = self._translation(sentences[i], sources[i], ids, distributions[row], values, norms, row)
+        for places in batches_by_length(list(map(len, sources)), batch_size):
+            read = [sentences[i] for i in places], [sources[i] for i in places]
+            batch = TranslationBatch(self, engine, *read, value_weighted)
+            while batch.step() is not None:
+                pass
+            runs |= dict(zip(places, batch.runs(range(len(places))), strict=True))
         return [runs[i] for i in range(len(sources))]
+
+    def batch(self, sentences: Sequence[str]) -> "TranslationBatch | None":
+        """To translate these together, a step at a time; None where somebody watches or has changed the network.
+        Raises SentenceError as `translate`."""
+        sources = [self._source_ids(sentence) for sentence in sentences]
+        return TranslationBatch(self, engine, sentences, sources) if (engine := self._engine) else None
 
     def _values(self, decoding: EngineDecoding) -> dict[str, Tensor]:
         """What a recorder has of a run of the network: the inputs of both stacks, every map, and the masks."""
@@ -658,6 +657,57 @@ class Translator:
             if word not in ids or word in (PAD, START) or (bias is not None and bias[ids[word]] == -math.inf):
                 raise ValueError(f"{word[:40]!r} is not a word that this model can output.")
         return [None if word is None else ids[word] for word in words]
+
+
+class TranslationBatch:
+    """Sentences that are decoded together, greedily and a step at a time. Each has its run once it has ended."""
+
+    def __init__(
+        self,
+        translator: Translator,
+        engine: DecodingEngine,
+        sentences: Sequence[str],
+        sources: Sequence[list[int]],
+        value_weighted: bool = False,
+    ) -> None:
+        self._translator, self._engine, self._value_weighted = translator, engine, value_weighted
+        self._sentences, self._sources = sentences, sources
+        vocab, self._limit = translator.checkpoint.tgt_vocab, translator.checkpoint.output_limit
+        self._end, src = vocab.ids[END], padded(sources).to(translator.device)  # (B, S)
+        with torch.inference_mode():
+            self._decoding = EngineDecoding(engine, src, self._limit, value_weighted)
+        self._steps = batch_steps(self._decoding, len(src), vocab.ids[START], self._end, self._limit)
+        self._tokens: list[list[int]] = []  # of every step
+        self._logits: list[Tensor] = []  # likewise, (B, V)
+        self._unfinished = set(range(len(src)))
+
+    def step(self) -> list[int] | None:
+        """The places of the sentences that end with this step; None once all have ended."""
+        with torch.inference_mode():
+            tokens, out = next(self._steps, (None, None))
+        if tokens is None or out is None:
+            return None
+        self._tokens.append(tokens)
+        self._logits.append(out.logits)
+        is_last = len(self._tokens) == self._limit
+        ended = [row for row in sorted(self._unfinished) if is_last or tokens[row] == self._end]
+        self._unfinished.difference_update(ended)
+        return ended
+
+    def runs(self, places: Sequence[int]) -> list[Translation]:
+        """The runs of these sentences, which have ended."""
+        translator, decoding = self._translator, self._decoding
+        with torch.inference_mode():
+            distributions = torch.stack(self._logits, dim=1)[[*places]].softmax(dim=-1)  # (places, T, V)
+            values = translator._values(decoding)
+            model = translator.checkpoint.model
+            norms = engine_norms(self._engine, model, decoding) if self._value_weighted else {}
+        found = []
+        for row, distribution in zip(places, distributions, strict=True):
+            ids = until_end([step[row] for step in self._tokens], self._end)
+            read = self._sentences[row], self._sources[row]
+            found.append(translator._translation(*read, ids, distribution, values, norms, row))
+        return found
 
 
 def in_notebook() -> bool:

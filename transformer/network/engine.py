@@ -86,7 +86,7 @@ class DecodingEngine:
         return {*map(type, parts)} <= PARTS and not is_watched
 
     def is_of(self, model: Transformer) -> bool:
-        """Whether its matrices are still the model's: no parameter is trained, none was moved or replaced."""
+        """Whether its matrices are still the model's: no parameter is trained, nothing was moved or replaced."""
         return self._addresses is not None and self._addresses == _addresses(model)
 
     def embed(self, embedding: nn.Embedding, ids: Tensor, past: int = 0) -> Tensor:
@@ -239,10 +239,11 @@ class EngineDecoding:
 
 
 def _addresses(model: Transformer) -> list[int] | None:
-    """Where each parameter lies in memory; None where one is trained, whose matrix an engine would have a copy of."""
-    parameters = [*model.parameters()]
-    is_trained = any(each.requires_grad for each in parameters)
-    return None if is_trained else [each.data_ptr() for each in parameters]
+    """Where each parameter lies in memory, and the positions; None where one is trained, whose matrix an engine would
+    have a copy of."""
+    tensors = [*model.parameters(), model.positions]
+    is_trained = any(each.requires_grad for each in tensors)
+    return None if is_trained else [each.data_ptr() for each in tensors]
 
 
 def _layer(layer: EncoderLayer | DecoderLayer) -> _Layer:

@@ -7,17 +7,20 @@ the process is there for whatever else a file may do to it.
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 DIGEST = re.compile("[0-9a-f]{64}")  # a SHA-256, which is the name of a large file in the Hub's cache
 MEMORY_PER_BYTE, MEMORY = 3, 2**29  # for the weights, a copy and the file's pages; and for everything else
 TIMEOUT = 600  # seconds
+UNFINISHED, LEFT_SECONDS = "part-", 2 * TIMEOUT  # folders of a process that was killed while it wrote
 
 
 def converted(file: Path) -> Path:
@@ -52,7 +55,11 @@ def converted(file: Path) -> Path:
 def placed(file: Path) -> Iterator[Path]:
     """Where to write a file of the own cache: it takes its place when the block ends, or nothing does."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=file.parent) as temporary:
+    for left in file.parent.glob(f"{UNFINISHED}*"):
+        with suppress(OSError):  # its process has just ended it
+            if time.time() - left.stat().st_mtime > LEFT_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=file.parent) as temporary:
         part = Path(temporary) / file.name
         yield part
         os.replace(part, file)

@@ -179,7 +179,7 @@ type ColumnPlace = {
   side: number; // px of a map
   lines?: number; // px of the tokens
   isCompact?: boolean; // the maps give way to the names beside them
-  isWrapped?: boolean; // the maps stand on several lines of as many, where one has no room for their size
+  isWrapped?: boolean; // the maps stand on several lines of as many, where one has no space for their size
   heights?: number[]; // px that layers have at least
 };
 

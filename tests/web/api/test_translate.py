@@ -1,11 +1,17 @@
 """The run that the page shows, or why there is none."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any
+
 import numpy as np
 import pytest
 
 from transformer import Translator
 from transformer.data import CORPORA
 from transformer.inference.attention_maps import KINDS
+from transformer.network.engine import EngineDecoding
 from transformer.web.api.runs import awaited
 from transformer.web.api.runs import run as plain_run
 from transformer.web.api.translate import surprise, translate
@@ -40,3 +46,49 @@ def test_sentences_that_wait_are_translated_with_the_first(monkeypatch: pytest.M
     for kind in KINDS:
         for one, other in zip(found.attention.of(kind), alone.attention.of(kind), strict=True):
             np.testing.assert_allclose(one.weights, other.weights, rtol=0, atol=1e-5)
+
+
+def count_steps(monkeypatch: pytest.MonkeyPatch, before: Callable[[int], None]) -> list[int]:
+    """The steps of the engine from now on, by their numbers, each of which calls `before` first."""
+    steps: list[int] = []
+    step = EngineDecoding.step
+
+    def counted(*args: Any) -> Any:
+        before(len(steps))
+        steps.append(len(steps))
+        return step(*args)
+
+    monkeypatch.setattr(EngineDecoding, "step", counted)
+    return steps
+
+
+def test_the_first_sentence_of_a_batch_waits_for_no_longer_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    short, long = "Der Hund schläft heute", "heute heute heute heute"
+    expected = Translator.load("classroom", device="cpu").translate_many([short, long])
+    lengths = [len(run.output) for run in expected]
+    assert lengths[0] < 10 < 30 < lengths[1]
+    steps = count_steps(monkeypatch, lambda _: None)
+    with awaited("classroom", long):
+        assert plain_run("classroom", short).output == expected[0].output
+        assert len(steps) == lengths[0]
+        assert plain_run("classroom", long).output == expected[1].output
+    assert len(steps) == lengths[1]  # none twice
+
+
+def test_a_sentence_that_was_taken_along_waits_for_no_longer_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    short, long = "Die Katze schläft heute", "Heute heute heute heute"
+    is_far, is_answered, in_time = Event(), Event(), list[bool]()
+
+    def pause(step: int) -> None:
+        if step == 20:
+            is_far.set()
+            in_time.append(is_answered.wait(20))
+
+    count_steps(monkeypatch, pause)
+    with awaited("classroom", short), ThreadPoolExecutor(1) as pool:
+        leader = pool.submit(plain_run, "classroom", long)
+        assert is_far.wait(60)
+        assert plain_run("classroom", short).text == "the cat is sleeping today ."
+        is_answered.set()
+        assert len(leader.result().output) > 30
+    assert in_time == [True]

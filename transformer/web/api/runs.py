@@ -21,6 +21,7 @@ from .bounded_cache import BoundedCache
 from .payload import for_programs
 
 MAX_TOGETHER = 8  # sentences in one batch
+STEP_SECONDS = 0.001  # between two looks whether somebody else's step has ended the own sentence
 SMALL_RUNS, LARGE_RUNS = 256, 200 * 2**20  # that are kept: runs of shipped models; bytes of those of large ones
 
 
@@ -37,41 +38,68 @@ def run(checkpoint: str, sentence: str, changes: Interventions = NOTHING) -> Tra
     return runs.get((checkpoint, sentence, changes), lambda: compute(model, sentence, changes))
 
 
+class _Together:
+    """Sentences in one batch. Whoever has a turn decodes on until the own one has ended: nobody waits for a longer one,
+    and nothing is decoded twice."""
+
+    def __init__(self, model: Translator, sentences: list[str]) -> None:
+        self._steps = self._decode(model, sentences)
+        self._runs: dict[str, Translation] = {}
+        self._lock = threading.Lock()
+
+    def _decode(self, model: Translator, sentences: list[str]) -> Iterator[dict[str, Translation]]:
+        """The runs that each step ends."""
+        batch = model.batch(sentences)
+        while batch and (ended := batch.step()) is not None:
+            yield dict(zip([sentences[i] for i in ended], batch.runs(ended), strict=True)) if ended else {}
+
+    def run(self, sentence: str) -> Translation | None:
+        """None where there is no batch, or it has failed."""
+        while sentence not in self._runs:
+            if self._lock.acquire(timeout=STEP_SECONDS):  # else somebody else decodes, and this run may be there by now
+                try:
+                    if (ended := next(self._steps, None)) is None:
+                        break
+                    self._runs |= ended
+                finally:
+                    self._lock.release()
+        return self._runs.get(sentence)
+
+
 @contextmanager
 def awaited(checkpoint: str, sentence: str) -> Iterator[None]:
     """While a plain run waits for its turn, whoever has one may translate this sentence with its own."""
     with _lock:
-        _awaited.add((checkpoint, sentence))
+        _awaited.setdefault((checkpoint, sentence), None)
     try:
         yield
     finally:
         with _lock:
-            _awaited.discard((checkpoint, sentence))
+            _awaited.pop((checkpoint, sentence), None)
 
 
 def _translate_together(model: Translator, sentence: str, changes: Interventions) -> Translation:
-    """In one batch with sentences of as many words that wait, so that none waits for a longer one."""
-    others = [] if changes.changes else _take(model, sentence)
-    if not others:
-        return _translate(model, sentence, changes)
-    run, *theirs = model.translate_many([sentence, *others])
-    for other, their_run in zip(others, theirs, strict=True):
-        _small_runs.put((model.name, other, NOTHING), their_run)
-    return run
+    """In the batch that has this sentence, else in one with sentences of as many words that wait."""
+    together = None if changes.changes else _batch_of(model, sentence)
+    return (together and together.run(sentence)) or _translate(model, sentence, changes)
 
 
-def _take(model: Translator, sentence: str) -> list[str]:
-    """Those that may be translated with this one. They are no longer awaited, so that nobody else takes them."""
+def _batch_of(model: Translator, sentence: str) -> _Together | None:
     words = len(sentence.split())
     with _lock:
-        _awaited.discard((model.name, sentence))
-        waiting = [other for name, other in _awaited if name == model.name and len(other.split()) == words]
-    if not waiting or not model.reads(sentence):
-        return []
-    taken = [other for other in waiting if model.reads(other)][: MAX_TOGETHER - 1]
+        if found := _awaited.pop((model.name, sentence), None):  # so that nobody else takes it
+            return found
+        waiting = [other for (name, other), batch in _awaited.items() if name == model.name and batch is None]
+    same = [other for other in waiting if len(other.split()) == words]
+    if not same or not model.reads(sentence):
+        return None
+    taken = [other for other in same if model.reads(other)][: MAX_TOGETHER - 1]
+    if not taken:
+        return None
+    together = _Together(model, [sentence, *taken])
     with _lock:
-        _awaited.difference_update((model.name, other) for other in taken)
-    return taken
+        _awaited.update({(model.name, each): together for each in taken if (model.name, each) in _awaited})
+    return together
 
 
 def _translate(model: Translator, sentence: str, changes: Interventions) -> Translation:
@@ -89,7 +117,7 @@ def _bytes(run: Translation) -> int:
     return maps + FLOAT_BYTES * sum(len(step.candidates) for step in run.steps)
 
 
-_awaited: set[tuple[str, str]] = set()  # checkpoint and sentence
+_awaited: dict[tuple[str, str], _Together | None] = {}  # by checkpoint and sentence, the batch that has it
 _lock = threading.Lock()
 _small_runs: BoundedCache[Translation] = BoundedCache(SMALL_RUNS, lambda _: 1)
 _large_runs = BoundedCache(LARGE_RUNS, _bytes)  # a long one has 50 MB, and every view asks about the run that is shown

@@ -20,7 +20,6 @@ import { startBar } from "./start-bar.ts";
 
 const PAUSE_MS = 250; // after the last change, until the server is asked for a plan of it
 const MAX_QUESTIONS = 3; // about what was changed a moment before Start
-const RETRY_MS = 4000;
 
 type Front = "data" | "replay";
 let first: Front = "data";
@@ -125,9 +124,9 @@ function showTraining(whole: Element, live: Element) {
 
 function planner(element: HTMLElement, draw: () => void, signal: AbortSignal) {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const askIn = (pause: number) => {
+  const askSoon = () => {
     clearTimeout(timer);
-    timer = setTimeout(ask, pause);
+    timer = setTimeout(ask, PAUSE_MS);
   };
   async function ask() {
     if (!isStale() || !isOpen(element)) return;
@@ -137,14 +136,12 @@ function planner(element: HTMLElement, draw: () => void, signal: AbortSignal) {
     const plan = await api.plan(JSON.parse(text)).catch((error) => (isAborted(error) ? null : failed(error)));
     // The same was asked once more, or something else is chosen by now.
     if (!plan || signal.aborted || text !== JSON.stringify(question())) return;
-    const isAnswered = "parameters" in plan;
-    Object.assign(planned, { plan, question: isAnswered ? text : "" });
-    if (!isAnswered) askIn(RETRY_MS);
+    Object.assign(planned, { plan, question: "parameters" in plan ? text : "" });
     draw();
   }
   onSight([element], ask, signal);
   signal.addEventListener("abort", () => clearTimeout(timer));
-  return { ask, askSoon: () => askIn(PAUSE_MS) };
+  return { ask, askSoon };
 }
 
 function corpusPicker(changed: () => void) {

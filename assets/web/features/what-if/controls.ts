@@ -168,7 +168,7 @@ function swapControls(position: number, vocabulary: string[], move: (to: number)
     h("span", { class: "name" }, t("panel.words.swap")),
     select(t("panel.words.which"), [...sourceWords().entries()], position, (value) => move(Number(value))),
     "→",
-    select(t("panel.words.by"), [["", t("panel.words.as_it_is")], ...asOptions(others)], now, swap),
+    select(t("panel.words.by"), [["", t("panel.words.unchanged")], ...asOptions(others)], now, swap),
   ];
 }
 
