@@ -133,8 +133,6 @@ def _choose_parts(
         parts.modal = chooser.choose(_modals(verb, first))
     parts.is_past = tense in ("copula", "location") and not reason_follows and chooser.maybe(0.25)
     choose_german_verbs(chooser, parts)
-    if parts.is_inverted and subject.stands_first:
-        chooser.together([parts.finite, *subject.de])
     kind = subject.noun.kind if subject.noun else "self"
     if predicate and kind in predicate.kinds.split() and chooser.maybe(0.07):
         others = [each for each in adjectives_for(kind, subject.noun) if each is not predicate]

@@ -101,6 +101,8 @@ def choose_german_verbs(chooser: Chooser, parts: Parts) -> None:
         finite, end = verb.present(person), verb.particle
     parts.finite = chooser.word(finite)
     parts.end = [chooser.word(end)] if end else []
+    if parts.is_inverted and parts.subject.stands_first:
+        chooser.together([parts.finite, *parts.subject.de])
 
 
 def english_verbs(parts: Parts) -> list[EnglishWord]:
