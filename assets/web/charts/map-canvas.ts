@@ -246,13 +246,14 @@ function paintGold(context: CanvasRenderingContext2D, run: DrawnRun, { x, y, wid
 }
 
 const FEW = 20; // words across or down a small map
-const MANY = 64; // px of one with more
+const MANY = 64; // likewise, and px of a map with more
+const SMALL = 80; // px of a map of very few words
 
 /** A map without words, whose place says how large it is. */
 export function smallMap(shown: Shown) {
   const { queries, keys } = shown.run.attention[shown.kind];
   const most = Math.max(queries.length, keys.length);
-  const cell = most > MANY ? MANY / most : most > FEW ? 4 : 16; // px
+  const cell = most > MANY ? MANY / most : most > FEW ? 3 : Math.max(8, SMALL / most); // px
   const box = { x: 0, y: 0, width: keys.length * cell, height: queries.length * cell };
   const { canvas, repaint } = paintedCanvas(box.width, box.height, (context) => paintMap(context, shown, box));
   canvas.setAttribute("aria-hidden", "true");
