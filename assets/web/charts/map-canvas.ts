@@ -247,7 +247,7 @@ function paintGold(context: CanvasRenderingContext2D, run: DrawnRun, { x, y, wid
 
 const FEW = 20; // words across or down a small map
 const MANY = 64; // likewise, and px of a map with more
-const SMALL = 80; // px of a map of very few words
+const SMALL = 120; // px of a map of few words
 
 /** A map without words, whose place says how large it is. */
 export function smallMap(shown: Shown) {
