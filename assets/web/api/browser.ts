@@ -7,10 +7,8 @@ import { Refused, type Source } from "./source.ts";
 
 const WEIGHT_BYTES = 4;
 
-type Waiting = { resolve: (answer: unknown) => void; reject: (error: unknown) => void };
-
 export function browserSource({ models, questions }: Site): Source {
-  const waiting: Map<number, Waiting> = new Map();
+  const waiting: Map<number, PromiseWithResolvers<unknown>> = new Map();
   let asked = 0;
   let worker: Worker | null = null;
   let loaded: Record<string, Promise<void>> = {}; // by model; a rejected one is missing
@@ -18,7 +16,7 @@ export function browserSource({ models, questions }: Site): Source {
   function start() {
     const made = new Worker(assetAddress("/engine.js"), { type: "module" });
     made.onmessage = ({ data: { id, answer, error } }) => {
-      const { resolve, reject } = waiting.get(id) as Waiting;
+      const { resolve, reject } = waiting.get(id) as PromiseWithResolvers<unknown>;
       waiting.delete(id);
       if (error) reject(new Refused(error));
       else resolve(answer);
@@ -55,11 +53,11 @@ export function browserSource({ models, questions }: Site): Source {
       });
       signal.throwIfAborted();
       if (mine !== worker) throw new Refused(NO_ANSWER);
-      return new Promise((resolve, reject) => {
-        asked += 1;
-        waiting.set(asked, { resolve, reject });
-        mine.postMessage({ id: asked, name, request });
-      });
+      const answer = Promise.withResolvers<unknown>();
+      asked += 1;
+      waiting.set(asked, answer);
+      mine.postMessage({ id: asked, name, request });
+      return answer.promise;
     },
   };
 }

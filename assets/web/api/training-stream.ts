@@ -132,14 +132,14 @@ export function restoreTraining() {
 
 /** The stored training, with every second snapshot dropped until it fits. */
 function fitting() {
-  const lengths = log.events.map((event) => JSON.stringify(event).length);
-  const snapshots = [...log.events.keys()].filter((i) => log.events[i].event === "snapshot");
-  const last = snapshots.at(-1);
-  let left = new Set(snapshots);
-  const size = () => lengths.reduce((sum, length, i) => sum + (lengthCounts(i) ? length : 0), 0);
-  const lengthCounts = (i: number) => log.events[i].event !== "snapshot" || left.has(i);
-  while (size() > MAX_KEPT && left.size > 2) left = new Set([...left].filter((i, n) => n % 2 === 0 || i === last));
-  return { about: log.about, events: log.events.filter((_, i) => lengthCounts(i)) };
+  let { events } = log;
+  while (JSON.stringify(events).length > MAX_KEPT) {
+    const snapshots = events.filter(({ event }) => event === "snapshot");
+    const dropped = snapshots.filter((each, n) => n % 2 && each !== snapshots.at(-1));
+    if (!dropped.length) break;
+    events = events.filter((each) => !dropped.includes(each));
+  }
+  return { about: log.about, events };
 }
 
 function insert<T>(list: T[], one: T, step: (one: T) => number) {

@@ -10,6 +10,7 @@ import { byWords, SIDES, tokenIndex, tokenRun } from "./words.ts";
 export { SIDES };
 export const KINDS = Object.keys(SIDES) as Kind[];
 export const SUBLAYERS: Record<Stack, string[]> = { encoder: ["self", "ffn"], decoder: ["self", "cross", "ffn"] };
+export const STACKS = Object.keys(SUBLAYERS) as Stack[];
 
 /** What an address without parameters stands for. */
 export const HOME: Partial<State> = Object.fromEntries(

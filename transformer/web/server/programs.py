@@ -67,8 +67,4 @@ def _unwrapped(docstring: str) -> str:
 
 def plain(value: Any) -> Any:
     """An answer as JSON has it: arrays are lists."""
-    if isinstance(value, dict):
-        return {name: plain(part) for name, part in value.items()}
-    if isinstance(value, list) and any(isinstance(part, np.ndarray) for part in value):
-        return [plain(part) for part in value]
-    return value.tolist() if isinstance(value, np.ndarray) else to_jsonable_python(value)
+    return to_jsonable_python(value, fallback=np.ndarray.tolist)

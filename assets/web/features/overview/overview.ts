@@ -9,7 +9,7 @@ import { isPresenting } from "../../state/address.ts";
 import { insteadOfChoice } from "../../state/changes.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { KINDS, state, subscribe, update } from "../../state/state.ts";
-import { h, isStill, typeScale, word } from "../../ui/dom.ts";
+import { h, typeScale, word } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { changeDetector, onResize } from "../../ui/parts.ts";
 import { overviewPicture, type Picture, rowOfAllHeads, strongest, type Token, workingHeads } from "./picture.ts";
@@ -44,7 +44,6 @@ const build = () => ({
   lens: null as Lens | null, // of the run, once it is there
   picture: null as Picture | null,
   followed: null as Token | null,
-  drawnStep: -1, // of this picture; -1 for none
   isUnfolded: false,
   isSeen: false, // since its tab was opened
   width: 0, // px of the figure; 0 while its tab is closed
@@ -71,11 +70,7 @@ function draw(overview: Overview) {
     drawPicture(overview);
   const { picture } = overview;
   if (!picture) return;
-  if (overview.isNewStep(picture, step)) {
-    drawStep(overview);
-    if (overview.drawnStep >= 0 && !isStill()) picture.travel(step);
-    overview.drawnStep = step;
-  }
+  if (overview.isNewStep(picture, step)) drawStep(overview);
   if (asked || !overview.isSeen) picture.show(asked);
   overview.isSeen = true;
 }
@@ -94,7 +89,6 @@ function drawPicture(overview: Overview) {
   );
   figure.replaceChildren(overview.picture.element);
   legend.textContent = t(state.run.model.norm_first ? "overview.legend_norm_first" : "overview.legend");
-  overview.drawnStep = -1;
 }
 
 /** Show a stack's hidden layers, with the focus on the first; a class sees the one that is next to the open one. */

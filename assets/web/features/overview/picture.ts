@@ -10,7 +10,7 @@ import { argmax } from "../../engine/arrays.ts";
 import { attendsAhead, findChange, insteadOfChoice, isAblated } from "../../state/changes.ts";
 import { formatPercent, t } from "../../state/i18n.ts";
 import { outputToken } from "../../state/words.ts";
-import { type Attributes, fitted, h, isSpecial, svg, textWidth, typeScale } from "../../ui/dom.ts";
+import { type Attributes, fitted, h, isSpecial, isStill, svg, textWidth, typeScale } from "../../ui/dom.ts";
 import { paintedCanvas } from "../../ui/painted-canvas.ts";
 import { connections, returnPath, streams } from "./connections.ts";
 
@@ -74,9 +74,9 @@ export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }
     ...marks.elements,
     marks.ring,
   );
+  let drawnStep: number | null = null;
   return {
     element: h("div", { class: "overview" }, paintedMaps(layout, run), picture),
-    layout,
     draw(step: number, token: Token | null) {
       const row = rowOfAllHeads(run, "cross", step);
       const shown = { step, token, row, top: token?.side === "source" ? row[token.at] : strongest(row) };
@@ -84,11 +84,12 @@ export function overviewPicture(run: Run, frame: Frame, { unfold, follow, goTo }
       markChips(chips, shown);
       nameCells(chips, layout, run, shown);
       output.draw(step);
+      if (drawnStep !== null && drawnStep !== step && !isStill()) travel(picture, layout, run, step);
+      drawnStep = step;
     },
     /** The word that each layer of the decoder would output at the step that is shown. */
     read: said.draw,
     show: (place: Place | null) => showPlace(picture, place),
-    travel: (step: number) => travel(picture, layout, run, step),
   };
 }
 

@@ -1,7 +1,7 @@
 // Positions: the encoding, one dimension of it, one position of it, and how it joins the embedding of this sentence.
 
 import { opening } from "../../api/schema.ts";
-import type { Child, Run, Stack, View } from "../../api/types.ts";
+import type { Child, Run, View } from "../../api/types.ts";
 import { shortened } from "../../charts/map-parts.ts";
 import { numberCurve, numberMap } from "../../charts/number-charts.ts";
 import { sinusoidalPositions } from "../../engine/arrays.ts";
@@ -9,7 +9,7 @@ import { findChange } from "../../state/changes.ts";
 import { formatNumber, joinSentences, t } from "../../state/i18n.ts";
 import { askAboutRun, failureText } from "../../state/server-cache.ts";
 import { cosinesTo, waveOf } from "../../state/sinusoid.ts";
-import { decodeFloats, state, subscribe, update } from "../../state/state.ts";
+import { decodeFloats, STACKS, state, subscribe, update } from "../../state/state.ts";
 import { h, namedChoice, setChildren, typeScale } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { formulas } from "../../ui/formula.ts";
@@ -17,7 +17,6 @@ import { fixed } from "../../ui/numbers.ts";
 import { changeDetector, onResize, option } from "../../ui/parts.ts";
 
 const SIZES = [16, 32, 64, 128, 256, 512];
-const STACKS = ["encoder", "decoder"] as Stack[];
 const MIN_LENGTH = 5;
 const POINTS = 16; // of a wave between two positions
 const [MAP_HEIGHT, CURVE_HEIGHT, ROW] = [380, 118, 18]; // px
@@ -69,7 +68,6 @@ function build(longest: number) {
     say: h("p", { class: "say", "aria-live": "polite" }),
     sumSay: h("p", { class: "hint" }),
     none: h("p", { class: "hint", hidden: true }, t("positions.none")),
-    asked: 0, // only the answer to the latest request for a sum is drawn
     values: new Float32Array(), // the encoding that the map shows
     map: null as ReturnType<typeof numberMap> | null,
     isNewModel: changeDetector(),
@@ -217,10 +215,8 @@ const showSum = (parts: Parts) =>
 async function drawSum(parts: Parts) {
   const { run, stack } = state;
   const { figures, sumSay } = parts;
-  parts.asked += 1;
-  const { asked } = parts;
   const answer = await askAboutRun("input_sum", { stack }, run);
-  if (asked !== parts.asked) return;
+  if (run !== state.run || stack !== state.stack) return; // another sum is wanted by now
   const { tokens, d_model } = answer;
   const names = tokens.map((token) => shortened(token));
   const strips = [answer.embedding, answer.positions, answer.input].map(decodeFloats);

@@ -4,7 +4,7 @@ import type { Change, Child, Kind, Side, Stack } from "../../api/types.ts";
 import { editMask, findChange, replaceChange, toggleChange } from "../../state/changes.ts";
 import { formatPercent, t } from "../../state/i18n.ts";
 import { askOnce } from "../../state/server-cache.ts";
-import { baselineRun, KINDS, SIDES, SUBLAYERS, state } from "../../state/state.ts";
+import { baselineRun, KINDS, SIDES, STACKS, SUBLAYERS, state } from "../../state/state.ts";
 import { tokenIndex, tokenRun } from "../../state/words.ts";
 import { h, namedChoice, replaceKeepingFocus } from "../../ui/dom.ts";
 import { button, changeDetector, hint, link, select, toggle } from "../../ui/parts.ts";
@@ -12,7 +12,6 @@ import { headControls } from "./heads.ts";
 
 type Group = { name: string; body: Element; draw: () => void };
 
-const STACK_NAMES = Object.keys(SUBLAYERS) as Stack[];
 const POSITIONS = ["kept", "removed", "shuffled"] as const;
 const TEMPERATURES = [0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20];
 
@@ -114,7 +113,7 @@ function temperatureControls(): Group {
 
 const positionControls = () =>
   drawnGroup("positions", () =>
-    state.run.model.positions ? STACK_NAMES.map(stackPositions) : [hint(t("panel.positions.none"))],
+    state.run.model.positions ? STACKS.map(stackPositions) : [hint(t("panel.positions.none"))],
   );
 
 function stackPositions(stack: Stack) {
@@ -190,7 +189,7 @@ type Option = [string, string];
 const asOptions = (words: string[]): Option[] => words.map((each) => [each, each]);
 
 const residualControls = () =>
-  drawnGroup("residuals", () => [h("div", { class: "residuals" }, STACK_NAMES.map(stackResiduals))]);
+  drawnGroup("residuals", () => [h("div", { class: "residuals" }, STACKS.map(stackResiduals))]);
 
 function stackResiduals(stack: Stack) {
   const rows = Array.from({ length: state.run.attention[stack].layers }, (_, layer) => {
