@@ -124,10 +124,7 @@ def _files_of_pieces(source: PieceVocabulary, target: PieceVocabulary) -> dict[s
     separate = target.joiner is target.tokenizer or source.pieces != target.pieces
     names = dict(zip(("eos_token", "unk_token", "pad_token"), source.specials, strict=True))
     vocabularies = {marian.VOCABULARY: source} | ({marian.TARGET_VOCABULARY: target} if separate else {})
-    sentencepiece: dict[str, Any] = {
-        marian.SOURCE_PIECES: source.tokenizer,
-        marian.TARGET_PIECES: target.tokenizer,
-    }
+    sentencepiece: dict[str, Any] = {marian.SOURCE_PIECES: source.tokenizer, marian.TARGET_PIECES: target.tokenizer}
     return {
         marian.TOKENIZER: _json({"tokenizer_class": "MarianTokenizer", "separate_vocabs": separate, **names}),
         **{name: _json({piece: i for i, piece in enumerate(each.pieces)}) for name, each in vocabularies.items()},

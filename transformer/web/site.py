@@ -75,8 +75,7 @@ def _models() -> list[str]:
 
 def _opening(version: str, page: str) -> dict[str, Any]:
     questions = [name for name in QUESTIONS if name not in NEED_SERVER]
-    shared = page_schema(assets=version, plotly="", streams=[])
-    opened: Any = opening(shared | {"classes": False})
+    opened: Any = opening(page_schema(assets=version, plotly="", streams=[]) | {"classes": False})
     site: Site = {"questions": questions, "models": _models(), "page": page}
     shipped_models = {name: each for name, each in opened["models"].items() if name in site["models"]}
     here = {"device": "browser", "why": Message("device.browser").for_page(), "space_host": None}

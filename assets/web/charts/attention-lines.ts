@@ -140,8 +140,7 @@ function onPointing(text: SVGElement, show: (isPointed: boolean) => void) {
   text.addEventListener("blur", () => show(false));
   text.addEventListener("pointerleave", () => {
     show(false);
-    const focused = text.parentElement?.querySelector("g:focus");
-    focused?.dispatchEvent(new Event("focus"));
+    text.parentElement?.querySelector("g:focus")?.dispatchEvent(new Event("focus"));
   });
 }
 

@@ -59,24 +59,15 @@ class Clause:
 
 _AT = (*lex.WEEKDAYS, *lex.HOURS, *lex.HOURS_IN_SHORT, *lex.group("half"), *lex.group("month"), *lex.group("occasion"))
 _ANY = (*lex.AGAIN, *lex.COMMENTS)
+_NOW = (lex.TODAY, lex.NOW)
+_STATE = (*_NOW, lex.ALREADY, lex.STILL, *_ANY)
 TIMES = {
-    "present": (
-        *lex.HABITS,
-        lex.ONLY,
-        lex.STILL,
-        lex.ALREADY,
-        lex.TODAY,
-        lex.NOW,
-        *lex.LATER,
-        *lex.LIKING,
-        *_AT,
-        *_ANY,
-    ),
+    "present": (*lex.HABITS, lex.ONLY, lex.STILL, lex.ALREADY, *_NOW, *lex.LATER, *lex.LIKING, *_AT, *_ANY),
     "perfect": (lex.TODAY, lex.ALREADY, *lex.BEFORE, *_ANY),
-    "modal": (lex.TODAY, lex.NOW, *lex.LATER, lex.EVENING, *_AT, *_ANY),
-    "wish": (lex.TODAY, lex.NOW, *_ANY),
-    "copula": (lex.TODAY, lex.NOW, lex.ALREADY, lex.STILL, *_ANY),
-    "location": (lex.TODAY, lex.NOW, lex.ALREADY, lex.STILL, *_ANY),
+    "modal": (*_NOW, *lex.LATER, lex.EVENING, *_AT, *_ANY),
+    "wish": (*_NOW, *_ANY),
+    "copula": _STATE,
+    "location": _STATE,
 }
 _LASTING = (lex.ALSO, lex.ALREADY, lex.STILL, *lex.COMMENTS)  # of a state that does not pass
 _BEFORE = (lex.TODAY, *lex.BEFORE, *_ANY)  # of "was"

@@ -191,12 +191,7 @@ def sampled(request: SampleRequest) -> Sample:
 
 
 def sample(
-    sentence: str,
-    temperature: float = 1.0,
-    top_k: int = 0,
-    top_p: float = 1.0,
-    seed: int = 0,
-    checkpoint: str = "toy",
+    sentence: str, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, seed: int = 0, checkpoint: str = "toy"
 ) -> dict[str, Any]:
     """Translate by sampling each word instead of taking the likeliest.
 

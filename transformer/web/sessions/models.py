@@ -127,8 +127,7 @@ def _shipped(checkpoint: str) -> tuple[Translator, str]:
     if checkpoint not in available_checkpoints():
         raise no_checkpoint()
     try:
-        loaded = Translator.load(checkpoint)
-        return loaded, (FOLDER / checkpoint / CARD).read_text("utf-8")
+        return Translator.load(checkpoint), (FOLDER / checkpoint / CARD).read_text("utf-8")
     except (CheckpointError, OSError, UnicodeDecodeError) as error:  # its message has the paths of this machine
         log.fault("checkpoint", error)
         raise RefusedModelError("error.model_broken", name=checkpoint) from error

@@ -53,8 +53,7 @@ function build() {
   };
   const move = (by: 1 | -1) => {
     const order = lessonStops();
-    const at = order.indexOf(state.stop) + by;
-    open(order[at] ?? state.stop);
+    open(order[order.indexOf(state.stop) + by] ?? state.stop);
   };
   return {
     bar: progressBar(open),

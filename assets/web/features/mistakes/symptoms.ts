@@ -61,8 +61,7 @@ export function symptomPlaces({ sentence, wanted, head, right, wrong }: Symptom)
 
 export function outputTokens(side: SymptomSide) {
   const line = (text: string) => text.split(" ").map((token) => h("li", {}, chip("span", token, "target")));
-  const lines = texts(side).map((text) => h("ol", {}, line(text)));
-  return h("div", { class: "token-ids" }, lines);
+  return h("div", { class: "token-ids" }, ...texts(side).map((text) => h("ol", {}, line(text))));
 }
 
 export function symptomMaps(exercise: string, symptom: Symptom, which: Which) {

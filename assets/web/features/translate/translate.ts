@@ -137,8 +137,7 @@ function drawBars({ bars, more, areAllShown }: Parts, { layer, isMean, weights }
   bars.style.setProperty("--count", String(items.length));
   bars.replaceChildren(...items);
   const strip = bars.parentElement;
-  const strongest = isFolded ? 0 : argmax(weights);
-  if (strip) scrollToMiddle(strip, items[strongest]);
+  if (strip) scrollToMiddle(strip, items[isFolded ? 0 : argmax(weights)]);
 }
 
 const barItem = (attributes: Attributes, text: string, share: number, name: Child) =>

@@ -170,8 +170,7 @@ function draw(parts: Parts) {
 function revealMost({ map, difference }: Parts) {
   const { kind, step } = state;
   const query = difference ? largestCell(difference, kind, state).query : kind === "encoder" ? 0 : step;
-  const key = strongestKey({ ...state, run: difference ?? state.run }, query);
-  map?.reveal(query, key);
+  map?.reveal(query, strongestKey({ ...state, run: difference ?? state.run }, query));
 }
 
 function drawSteps({ steps }: Parts) {
