@@ -31,13 +31,18 @@ export function mount({ element, signal }: View) {
   const shapes = shapeCard();
   const isNew = changeDetector();
   let drawn = new AbortController(); // ends what belongs to the stages that are drawn
+  let isShown = false; // the answer is there
 
   async function draw() {
     const { run, layer, head, query } = state;
     kind.set(state.kind);
     picker.draw(run.attention[state.kind]);
     if (!isOpen(element)) return;
-    if (!isNew(run, state.kind, layer, head, query)) return openWanted(stages);
+    if (!isNew(run, state.kind, layer, head, query)) {
+      if (isShown) openWanted(stages);
+      return;
+    }
+    isShown = false;
     drawn.abort();
     drawn = new AbortController();
     const mine = drawn.signal;
@@ -51,6 +56,7 @@ export function mount({ element, signal }: View) {
       return;
     }
     show({ run, data, kind: data.kind, layer, head, query, signal: mine, explain: arithmetic.explain, opened });
+    isShown = true;
     openWanted(stages);
     shapes.draw();
   }
