@@ -46,8 +46,9 @@ def test_three_captions_play_once_and_can_be_skipped(browser: Browser, url: str)
         page.locator("#intro-skip").click()
         expect(captions).to_be_hidden()
 
-        in_menu(page, "#intro-play")
         page.set_viewport_size(PHONE)  # where no caption covers what it is about
+        page.evaluate("localStorage.clear()")
+        visit.open("")
         for name, about in (("vectors", ".positions"), ("heads", ".head"), ("word", ".word-out")):
             expect(captions).to_contain_text(t(f"intro.{name}"))
             page.clock.run_for(100)  # its frames
