@@ -257,7 +257,7 @@ def test_gradios_loader_is_not_drawn_over_the_page(visit: Visit) -> None:
 
     visit.page.route("**/assets/Index-*.js", hold)
     page = visit.open()
-    assert held
+    until(lambda: bool(page.title()) and bool(held))  # asked something, Playwright hears of requests
     expect(page.get_by_text("Loading...")).to_be_hidden()
     for each in held:
         each.continue_()
