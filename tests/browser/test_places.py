@@ -113,7 +113,9 @@ def test_back_and_forward_walk_through_places_without_a_reload(visit: Visit) -> 
     expect(back).to_be_visible()
     walked.append(here(page))
     assert [each["tab"] for each in walked] == ["translate", "lesson", "lesson", "lesson", "break"]
-    visit.settle()  # a reload while the address is written would begin another history
+    visit.settle()
+    # A reload while the address is written would begin another history; the page writes it after 300 ms.
+    page.evaluate("new Promise((done) => setTimeout(done, 400))")
     page.reload()
     expect(back).to_be_visible()
     page.evaluate("window.unloaded = false")
