@@ -3,7 +3,7 @@
 from playwright.sync_api import Browser, Locator, expect
 
 from .catalogue import matching, t
-from .conftest import PHONE, SENTENCES, Visit, visiting
+from .conftest import PHONE, SENTENCES, Visit, in_menu, visiting
 
 MAX_FRAME, MAX_CONTROLS = 200, 22  # px over the open tab at 1280 x 720; on the first screen
 CONTROLS = """() => [...document.querySelectorAll("button, a, input, select, summary")].filter((each) => {
@@ -41,24 +41,21 @@ def test_three_captions_play_once_and_can_be_skipped(browser: Browser, url: str)
         page.reload()
         visit.words.first.wait_for()
         expect(captions).to_be_hidden()
-        page.locator("#menu > summary").click()
-        page.locator("#intro-play").click()
+        in_menu(page, "#intro-play")
         expect(captions).to_contain_text(t("intro.vectors"))
         page.locator("#intro-skip").click()
         expect(captions).to_be_hidden()
 
-
-def test_on_a_phone_no_caption_covers_what_it_is_about(browser: Browser, url: str) -> None:
-    with visiting(browser, url, viewport=PHONE) as visit:
-        visit.page.clock.install()
+        page.set_viewport_size(PHONE)  # where no caption covers what it is about
+        page.evaluate("localStorage.clear()")
         visit.open("")
         for name, about in (("vectors", ".positions"), ("heads", ".head"), ("word", ".word-out")):
-            expect(visit.page.locator(".intro")).to_contain_text(t(f"intro.{name}"))
-            visit.page.clock.run_for(100)  # its frames
-            part, caption, tabs = (visit.page.locator(each).first for each in (f".overview {about}", ".intro", "#tabs"))
-            assert bottom(tabs) <= top(part) < bottom(part) <= top(caption)
-            visit.page.clock.run_for(9_900)
-        assert bottom(visit.page.locator("#run")) < 0  # there, the picture has the source itself
+            expect(captions).to_contain_text(t(f"intro.{name}"))
+            page.clock.run_for(100)  # its frames
+            part, tabs = (page.locator(each).first for each in (f".overview {about}", "#tabs"))
+            assert bottom(tabs) <= top(part) < bottom(part) <= top(captions)
+            page.clock.run_for(9_900)
+        assert bottom(page.locator("#run")) < 0  # there, the picture has the source itself
 
 
 def test_the_frame_is_low_and_the_first_screen_has_few_controls(visit: Visit) -> None:

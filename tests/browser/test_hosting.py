@@ -4,7 +4,6 @@ tests/web/server/test_proxy.py."""
 import asyncio
 import itertools
 import json
-import os
 import re
 import socket
 from collections.abc import Iterator
@@ -42,28 +41,29 @@ LOGGED = {"time", "level", "action", "checkpoint", "characters", "ms", "outcome"
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The first replica's."""
+    """The replica's."""
     return tmp_path_factory.mktemp("replicas") / "log"
 
 
 @pytest.fixture(scope="module")
-def replicas(log: Path) -> Iterator[list[Server]]:
-    servers = [Server(log=each, TRANSFORMER_LOG="json", TRANSFORMER_MCP="1") for each in (log, Path(os.devnull))]
-    with servers[0], servers[1]:
-        yield servers
+def replica(log: Path) -> Iterator[Server]:
+    """Beside the server of all tests, which is another."""
+    with Server(log=log, TRANSFORMER_LOG="json", TRANSFORMER_MCP="1") as server:
+        yield server
 
 
-def test_any_replica_answers_any_click_alike(replicas: list[Server], browser: Browser) -> None:
-    turns, asked = itertools.cycle(replicas), list[str]()
+def test_any_replica_answers_any_click_alike(replica: Server, url: str, browser: Browser) -> None:
+    replicas, asked = (replica.url, url), list[str]()
+    turns = itertools.cycle(replicas)
 
     def to_the_next(route: Route) -> None:
         """As a load balancer does, which keeps nobody on a replica."""
         asked.append(question(route.request))
-        own, other = replicas[0].url, next(turns).url
+        own, other = replica.url, next(turns)
         headers = route.request.headers | {"origin": other.rstrip("/")}
         route.fulfill(response=route.fetch(url=route.request.url.replace(own, other), headers=headers))
 
-    with visiting(browser, replicas[0].url) as visit:
+    with visiting(browser, replica.url) as visit:
         visit.open()
         visit.page.route("**/api/*", to_the_next)
         for sentence, output in ((COLA, "i want a coke . E"), (BIER, "i want a beer . E")) * 2:
@@ -74,7 +74,7 @@ def test_any_replica_answers_any_click_alike(replicas: list[Server], browser: Br
             visit.settle()
         visit.page.unroute_all()
     assert asked.count("translate") == 4
-    one, two = (act(each.url, "sample", BIER, 2.0, 0, 1.0, 7, "toy").json()["data"] for each in replicas)
+    one, two = (act(each, "sample", BIER, 2.0, 0, 1.0, 7, "toy").json()["data"] for each in replicas)
     assert one == two
 
 
@@ -97,15 +97,15 @@ def tool(url: str, name: str, /, **arguments: Any) -> tuple[bool, str]:
     return answer["isError"], content["text"]
 
 
-def test_language_models_have_every_action_as_a_tool(replicas: list[Server], url: str) -> None:
-    one, other = (each.url for each in replicas)  # each call may come to another one
+def test_language_models_have_every_action_as_a_tool(replica: Server, url: str) -> None:
+    """Each call may come to another replica: it names no session."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    assert mcp(one, "initialize", **hello)["serverInfo"]["name"] == "Attention, bitte"
-    tools = {each["name"]: each for each in mcp(other, "tools/list")["tools"]}
+    assert mcp(replica.url, "initialize", **hello)["serverInfo"]["name"] == "Attention, bitte"
+    tools = {each["name"]: each for each in mcp(replica.url, "tools/list")["tools"]}
     assert tools.keys() == {action.__name__ for action in ACTIONS}
     assert all(each["description"] and each["inputSchema"]["properties"] for each in tools.values())
     for sentence, failed, said in ((BIER, False, "i want a beer ."), (SECRET, True, "does not know")):
-        has_failed, answer = tool(one, "translate", sentence=sentence)
+        has_failed, answer = tool(replica.url, "translate", sentence=sentence)
         assert (has_failed, said in answer) == (failed, True)
     off = post(url, "gradio_api/mcp/", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     assert off.status_code in (404, 405)
@@ -115,9 +115,9 @@ def lines(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
 
 
-def test_the_log_has_no_word_of_a_visitor(replicas: list[Server], log: Path) -> None:
+def test_the_log_has_no_word_of_a_visitor(replica: Server, log: Path) -> None:
     """What a line has for each action is tested in tests/web/server/test_page_routes.py."""
-    server, begun = replicas[0], len(lines(log))
+    begun = len(lines(log))
     # Everything that a page or a program can ask, of a sentence and a session that no log may name; and nonsense.
     visitor = Visitor(0, (SECRET,))
     visitor.session = visitor.sentence = SECRET
@@ -129,18 +129,18 @@ def test_the_log_has_no_word_of_a_visitor(replicas: list[Server], log: Path) -> 
     asked += [Question("", path.format(SECRET)) for path in ("{}", "models/own-{}", "?sentence={}", "health?{}")]
     asked.append(Question("", "models", SECRET.encode() * 9, headers={"Session": SECRET}))
     headers = {"X-Forwarded-For": SECRET, "Cookie": f"a={SECRET}"}
-    with httpx.Client(base_url=server.url, headers=headers, timeout=60, trust_env=False) as client:
+    with httpx.Client(base_url=replica.url, headers=headers, timeout=60, trust_env=False) as client:
         for each in asked:
             body = json.dumps(each.body).encode() if isinstance(each.body, dict) else each.body
             client.request(each.verb, each.path, content=body, headers=JSON | each.headers)
-    with socket.create_connection(("127.0.0.1", server.port)) as plain:  # what is not HTTP
+    with socket.create_connection(("127.0.0.1", replica.port)) as plain:  # what is not HTTP
         plain.sendall(f"{SECRET} {SECRET}\r\n\r\n".encode())
         plain.recv(1000)
 
     logged = lines(log)
     assert [line for line in logged if not line.keys() <= LOGGED] == []  # none of them is of a fault
     assert len(logged) > begun + 30  # calls that nobody reads compute nothing, and have no line
-    text = log.read_text().replace(server.url.rstrip("/"), "")
+    text = log.read_text().replace(replica.url.rstrip("/"), "")
     for part in (SECRET, SECRET.lower(), "127.0.0.1:5", "Traceback", BIER):
         assert part not in text
 
@@ -180,9 +180,9 @@ def reachable() -> set[str]:
     return own | asked | {f"POST /gradio_api/run/{action.__name__}" for action in ACTIONS}
 
 
-def test_a_class_gets_right_answers_and_nobody_gets_anothers(replicas: list[Server]) -> None:
+def test_a_class_gets_right_answers_and_nobody_gets_anothers(replica: Server) -> None:
     """They click through the whole page at once; how fast that is, `make load` tells."""
-    record = in_a_loop(a_class(replicas[0].port))
+    record = in_a_loop(a_class(replica.port))
     assert record.errors == {}
     assert record.refused == {}
     assert reachable() - record.reached == APART
@@ -196,15 +196,14 @@ def test_a_class_gets_right_answers_and_nobody_gets_anothers(replicas: list[Serv
 # A restart, which comes last
 
 
-def test_a_page_finds_a_server_again_after_its_restart(replicas: list[Server], browser: Browser) -> None:
+def test_a_page_finds_a_server_again_after_its_restart(replica: Server, browser: Browser) -> None:
     """Whether nothing answers at its address, or a load balancer does, with an error."""
-    server = replicas[0]
-    with visiting(browser, server.url) as one, visiting(browser, server.url) as other:
+    with visiting(browser, replica.url) as one, visiting(browser, replica.url) as other:
         for each in (one, other):
             each.open("?tab=attention&kind=decoder&layer=4&head=7&drawing=table&step=6")
             expect(each.step_slider).to_have_value("6")
             each.settle()  # what is on its way from a server dies with it
-        server.kill()
+        replica.kill()
         one.page.route("**", lambda route: route.fulfill(status=502))
         other.tab("inside")
         expect(other.page.get_by_text(t("positions.failed")).first).to_be_visible()
@@ -213,8 +212,8 @@ def test_a_page_finds_a_server_again_after_its_restart(replicas: list[Server], b
             each.type(COLA)
             expect(each.message).to_contain_text(t("error.no_answer"))
             each.page.wait_for_url("**cola**")  # so that it is asked for once more
-        server.start()
-        server.wait()
+        replica.start()
+        replica.wait()
         one.page.unroute_all()
         for each, tab in ((one, "attention"), (other, "inside")):
             expect(each.words.nth(3)).to_have_text("coke")  # without a reload by hand

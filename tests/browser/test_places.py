@@ -113,7 +113,9 @@ def test_back_and_forward_walk_through_places_without_a_reload(visit: Visit) -> 
     expect(back).to_be_visible()
     walked.append(here(page))
     assert [each["tab"] for each in walked] == ["translate", "lesson", "lesson", "lesson", "break"]
-    visit.settle()  # a reload while the address is written would begin another history
+    visit.settle()
+    # A reload while the address is written would begin another history; the page writes it after 300 ms.
+    page.evaluate("new Promise((done) => setTimeout(done, 400))")
     page.reload()
     expect(back).to_be_visible()
     page.evaluate("window.unloaded = false")
@@ -257,7 +259,7 @@ def test_gradios_loader_is_not_drawn_over_the_page(visit: Visit) -> None:
 
     visit.page.route("**/assets/Index-*.js", hold)
     page = visit.open()
-    assert held
+    until(lambda: bool(page.title()) and bool(held))  # asked something, Playwright hears of requests
     expect(page.get_by_text("Loading...")).to_be_hidden()
     for each in held:
         each.continue_()

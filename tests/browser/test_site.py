@@ -47,6 +47,22 @@ def site(folder: Path) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def one_visitor(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(**LAPTOP, service_workers="block")
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def faulty(one_visitor: BrowserContext) -> Iterator[BrowserContext]:
+    """Whose requests a test lets fail: no service worker answers them."""
+    yield one_visitor
+    one_visitor.unroute_all()
+    for page in one_visitor.pages:
+        page.close()
+
+
 @contextmanager
 def visiting(browser: Browser, width: int = 1440, theme: Any = "light") -> Iterator[BrowserContext]:
     """A visitor; a request that fails is a fault too."""
@@ -160,41 +176,36 @@ def test_what_needs_a_server_says_so_and_nothing_is_offered_in_vain(browser: Bro
 
 
 @pytest.mark.parametrize("lost", ["engine.js", "toy.planes.gz"])
-def test_a_file_that_does_not_come_is_said_and_asked_for_again(browser: Browser, site: str, lost: str) -> None:
-    context = browser.new_context(**LAPTOP, service_workers="block")
-    context.route(f"**/{lost}", lambda route: route.abort())
-    page = opened(context, site)
+def test_a_file_that_does_not_come_is_said_and_asked_for_again(faulty: BrowserContext, site: str, lost: str) -> None:
+    faulty.route(f"**/{lost}", lambda route: route.abort())
+    page = opened(faulty, site)
     ask(page, "ich mochte ein cola")
     expect(page.locator("#top .message")).to_contain_text(t("error.no_file"))
-    context.unroute_all()
+    faulty.unroute_all()
     ask(page, "ich mochte ein cola")
     expect(page.locator("#translation")).to_contain_text("coke")
-    context.close()
 
 
-def test_a_model_that_does_not_come_leaves_the_other(browser: Browser, site: str) -> None:
+def test_a_model_that_does_not_come_leaves_the_other(faulty: BrowserContext, site: str) -> None:
     """What asks about it says why there is no answer, on every tab, and asks again."""
-    context = browser.new_context(**LAPTOP, service_workers="block")
-    context.route("**/classroom.planes.gz", lambda route: route.abort())
-    page = opened(context, site)
+    faulty.route("**/classroom.planes.gz", lambda route: route.abort())
+    page = opened(faulty, site)
     ask(page, "ich mochte ein cola")
     expect(page.locator("#translation")).to_contain_text("coke")
     page.locator("#checkpoint").select_option("classroom")
     expect(page.locator("#top .message")).to_contain_text(t("error.no_file"))
-    context.unroute_all()
+    faulty.unroute_all()
     ask(page, HUND)
     expect(page.locator("#translation")).to_contain_text("dog")
-    context.route("**/toy.planes.gz", lambda route: route.abort())
+    faulty.route("**/toy.planes.gz", lambda route: route.abort())
     for tab in ("inside", "break", "positions"):
         page.goto(f"{site}?tab={tab}&part=decoding")
         expect(page.locator(f"#panel-{tab}")).to_contain_text(t("error.no_file"))
-    context.close()
 
 
-def test_texts_that_do_not_come_are_english_or_said_to_be_missing(browser: Browser, site: str) -> None:
-    context = browser.new_context(**LAPTOP, service_workers="block")
-    context.route("**/locales/zh-Hans*", lambda route: route.abort())
-    page = opened(context, f"{site}?language=zh-Hans")
+def test_texts_that_do_not_come_are_english_or_said_to_be_missing(faulty: BrowserContext, site: str) -> None:
+    faulty.route("**/locales/zh-Hans*", lambda route: route.abort())
+    page = opened(faulty, f"{site}?language=zh-Hans")
     expect(page.locator("html")).to_have_attribute("lang", "en")
     page.locator("#language").select_option("zh-Hans")
     page.wait_for_function("document.getElementById('language').validationMessage")
@@ -203,14 +214,13 @@ def test_texts_that_do_not_come_are_english_or_said_to_be_missing(browser: Brows
         t("error.no_file"),
     ]
     for lost in ("locales/*", "app.js"):
-        context.route(f"**/{lost}", lambda route: route.abort())
+        faulty.route(f"**/{lost}", lambda route: route.abort())
         page.goto(site)
         expect(page.get_by_text("Reload it.")).to_contain_text("重新載入")  # in every language
-    context.unroute_all()
-    context.route("**/app.js", lambda route: route.fulfill(body="const {", content_type="text/javascript"))
+    faulty.unroute_all()
+    faulty.route("**/app.js", lambda route: route.fulfill(body="const {", content_type="text/javascript"))
     page.goto(site)
     expect(page.get_by_text("Reload it.")).to_be_visible()
-    context.close()
 
 
 CACHED = """async (address) => {
