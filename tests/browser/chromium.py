@@ -29,20 +29,25 @@ def launched(playwright: Playwright, *more: str) -> Browser:
 
 
 def bring(playwright: Playwright) -> str:
-    """Find one, or install it.
+    """Find one, or install it. Root, which a container's user is, gets the shell beside another one, too.
 
     Raises:
         SystemExit: neither Playwright nor the system's packages have one.
     """
-    sudo = [] if os.geteuid() == 0 else ["sudo", "-n"]
-    for what, *command in (
-        ("Playwright's download of Chromium", sys.executable, "-m", "playwright", "install", "chromium"),
-        ("apt-get update", *sudo, "apt-get", "update", "-qq"),
-        (f"apt-get install {SHELL}", *sudo, "apt-get", "install", "-y", "-qq", SHELL),
-        ("apt-get install chromium", *sudo, "apt-get", "install", "-y", "-qq", "chromium"),
-    ):
-        if path := find(playwright):
+    is_root = os.geteuid() == 0
+    apt = [*([] if is_root else ["sudo", "-n"]), "apt-get"]
+    shell = [
+        ("apt-get update", *apt, "update", "-qq"),
+        (f"apt-get install {SHELL}", *apt, "install", "-y", "-qq", SHELL),
+    ]
+    own = ("Playwright's download of Chromium", sys.executable, "-m", "playwright", "install", "chromium")
+    full = ("apt-get install chromium", *apt, "install", "-y", "-qq", "chromium")
+    steps = [*shell, own, full] if is_root else [own, *shell, full]
+    for step in steps:
+        path = find(playwright)
+        if path and (SHELL in path or not is_root or step not in shell):
             return path
+        what, *command = step
         if (
             shutil.which(command[0])
             and subprocess.run(command, timeout=600, check=False, capture_output=True).returncode
