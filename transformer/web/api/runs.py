@@ -21,7 +21,7 @@ from .bounded_cache import BoundedCache
 from .payload import for_programs
 
 MAX_TOGETHER = 8  # sentences in one batch
-STEP_SECONDS = 0.001  # between two looks whether somebody else's step has ended the own sentence
+STEP_SECONDS = 0.001  # between two checks whether another caller's step has ended one's own sentence
 SMALL_RUNS, LARGE_RUNS = 256, 200 * 2**20  # that are kept: runs of shipped models; bytes of those of large ones
 
 
@@ -39,8 +39,8 @@ def run(checkpoint: str, sentence: str, changes: Interventions = NOTHING) -> Tra
 
 
 class _Together:
-    """Sentences in one batch. Whoever has a turn decodes on until the own one has ended: nobody waits for a longer one,
-    and nothing is decoded twice."""
+    """Sentences in one batch. Each caller decodes it until the caller's own sentence has ended: nobody waits for a
+    longer one, and nothing is decoded twice."""
 
     def __init__(self, model: Translator, sentences: list[str]) -> None:
         self._steps = self._decode(model, sentences)
@@ -56,7 +56,7 @@ class _Together:
     def run(self, sentence: str) -> Translation | None:
         """None where there is no batch, or it has failed."""
         while sentence not in self._runs:
-            if self._lock.acquire(timeout=STEP_SECONDS):  # else somebody else decodes, and this run may be there by now
+            if self._lock.acquire(timeout=STEP_SECONDS):  # else another caller decodes
                 try:
                     if (ended := next(self._steps, None)) is None:
                         break
@@ -68,7 +68,7 @@ class _Together:
 
 @contextmanager
 def awaited(checkpoint: str, sentence: str) -> Iterator[None]:
-    """While a plain run waits for its turn, whoever has one may translate this sentence with its own."""
+    """While a plain run waits for its turn, one that has its turn may translate this sentence, too."""
     with _lock:
         _awaited.setdefault((checkpoint, sentence), None)
     try:

@@ -78,7 +78,7 @@ function joinTraining(place: URLSearchParams) {
   if (mistakeTraining(name).phase === "idle") trainMistake(name);
 }
 
-/** A place whatever goes on there. */
+/** A place, without whether a training goes on there. */
 export const withoutLive = (place: string) => place.replace(`&${LIVE}=yes`, "");
 
 function classPlace() {
