@@ -132,17 +132,13 @@ async function listen(signal: AbortSignal) {
   }
 }
 
-const stage = (shown: ClassEvent | null) =>
-  `${shown?.question?.id} ${shown?.question?.state} ${shown?.question?.round}`;
-
 function receive(event: ClassEvent) {
-  const isNews = stage(event) !== stage(room.shown);
   Object.assign(room, { phase: "connected", shown: event, heard: performance.now(), message: null });
   // To the teacher's replica, which has the teacher's own models and live runs.
   // biome-ignore lint/suspicious/noDocumentCookie: cookieStore needs https, which a class in a local network lacks
   if (event.replica) document.cookie = `replica=${event.replica}; Path=/; SameSite=Lax`;
   if (room.role === "student") writeSession(JOINED_KEY, room.code);
-  else if (isNews) storeRoom(); // a server that restarts makes the page reload
+  else storeRoom(); // for the window of the notes, and a server that restarts makes the page reload
 }
 
 export async function lead(action: Lead) {
