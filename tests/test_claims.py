@@ -22,7 +22,7 @@ from transformer.data import CORPORA, TOY, classroom_corpus
 from transformer.data.corpus import encode_pairs
 from transformer.inference.interventions import Interventions, RemoveMask
 from transformer.mistakes.decoding import by_view, softmax_over_queries
-from transformer.mistakes.training import PAIRS, SMALL, _held_out, _learn_classroom, _toy_model
+from transformer.mistakes.training import PAIRS, SMALL, held_out, learn_classroom, toy_model
 from transformer.network.config import TransformerConfig
 from transformer.network.layers import sinusoidal_positions
 from transformer.network.probe import Probe
@@ -40,7 +40,7 @@ DOG, TEACHER = "Den Hund sieht der Lehrer", "Der Hund sieht den Lehrer"
 
 def learned(kind: type[nn.Module], **shape: Any) -> Transformer:
     """As the exercise trains it, with Xavier in modules of a kind, in a network of this shape."""
-    model = seeded_model(replace(_toy_model().config, **shape), 0)
+    model = seeded_model(replace(toy_model().config, **shape), 0)
     for module in model.modules():
         if isinstance(module, kind):
             nn.init.xavier_uniform_(module.weight)  # type: ignore[arg-type]
@@ -92,10 +92,10 @@ def test_xavier_in_the_embeddings_two_layers_or_pre_norm_do_not_collapse(
 @pytest.mark.slow
 @pytest.mark.parametrize("probe", [softmax_over_queries(), by_view], ids=["softmax_dim", "heads_by_view"])
 def test_trained_with_it_a_small_model_learns_and_translates_nothing(probe: Probe) -> None:
-    pairs, corpus = _held_out(), classroom_corpus(PAIRS)
+    pairs, corpus = held_out(), classroom_corpus(PAIRS)
     data, vocab = corpus.batch(pairs), corpus.tgt_vocab
     losses = []
-    learning = _learn_classroom("wrong", probe)
+    learning = learn_classroom("wrong", probe)
     while True:
         try:
             losses.append(next(learning).loss)
@@ -121,7 +121,7 @@ def test_the_lengths_of_words_and_positions_that_embeddings_unscaled_names() -> 
         torch.manual_seed(0)
         model = Transformer(TransformerConfig(len(corpus.src_vocab), len(corpus.tgt_vocab), **sizes))
         nn.init.normal_(model.tgt_embedding.weight, std=std)
-        losses.append(measure(model, corpus.batch(_held_out()))[0])
+        losses.append(measure(model, corpus.batch(held_out()))[0])
     assert losses[1] > 3 * losses[0]
 
 

@@ -50,7 +50,7 @@ def _learn(
     return Trained(model.eval(), tuple(losses), progress.token_accuracy)
 
 
-def _held_out() -> list[tuple[str, str]]:
+def held_out() -> list[tuple[str, str]]:
     """Sentence pairs of the classroom that training never sees, of words that it does."""
     corpus = classroom_corpus(PAIRS)
     first = next(iter(corpus.held_out.values()))
@@ -59,7 +59,7 @@ def _held_out() -> list[tuple[str, str]]:
     return [(pair.source, pair.target) for pair in itertools.islice(known, TESTED)]
 
 
-def _learn_classroom(
+def learn_classroom(
     side: Literal["right", "wrong"], probe: Probe | None = None, data: Batch | None = None, **shape: int
 ) -> Generator[Learned, None, Trained]:
     """A small model of the classroom's sentences."""
@@ -72,7 +72,7 @@ def _learn_classroom(
 
 def _tested(right: Trained, wrong: Trained, numbers: Callable[[Trained], Mapping[str, float]]) -> Symptom:
     """Both on sentences that neither has seen. Shown is the longest that the right one translates."""
-    corpus, pairs = classroom_corpus(PAIRS), _held_out()
+    corpus, pairs = classroom_corpus(PAIRS), held_out()
     data, vocab = corpus.batch(pairs), corpus.tgt_vocab
     start, end = vocab.ids[START], vocab.ids[END]
 
@@ -103,8 +103,8 @@ def causal_mask() -> Learning:
         is_masked = name.startswith("decoder") and name.endswith("self_attention.mask")
         return value[..., -1:, :].expand_as(value) if is_masked else value  # the last row has no future
 
-    wrong = yield from _learn_classroom("wrong", only_padding)
-    right = yield from _learn_classroom("right")
+    wrong = yield from learn_classroom("wrong", only_padding)
+    right = yield from learn_classroom("right")
     return _tested(right, wrong, lambda one: {"training_accuracy": one.accuracy})
 
 
@@ -116,8 +116,8 @@ def causal_mask() -> Learning:
 def labels_not_shifted() -> Learning:
     """Every position is to predict the word that it reads: S after S, and so S for ever."""
     data, (sentence, gold) = TOY.batch(), TOY.pairs[0]
-    wrong = yield from _learn_toy("wrong", _toy_model(), replace(data, tgt_out=data.tgt_in))
-    right = yield from _learn_toy("right", _toy_model())
+    wrong = yield from _learn_toy("wrong", toy_model(), replace(data, tgt_out=data.tgt_in))
+    right = yield from _learn_toy("right", toy_model())
 
     def side(one: Trained) -> Side:
         output = _toy_translator(one.model).translate(sentence).output
@@ -135,13 +135,13 @@ def labels_not_shifted() -> Learning:
 def loss_over_padding() -> Learning:
     """Padding is a label like any other: it has the id after the last word's, because the loss ignores P's own."""
     corpus = classroom_corpus(PAIRS)
-    new, label = corpus.batch(_held_out()), len(corpus.tgt_vocab)
+    new, label = corpus.batch(held_out()), len(corpus.tgt_vocab)
 
     def counted(batch: Batch) -> Batch:
         return replace(batch, tgt_out=batch.tgt_out.where(batch.tgt_out != 0, label))
 
-    wrong = yield from _learn_classroom("wrong", data=counted(corpus.batch()), tgt_vocab_size=label + 1)
-    right = yield from _learn_classroom("right")
+    wrong = yield from learn_classroom("wrong", data=counted(corpus.batch()), tgt_vocab_size=label + 1)
+    right = yield from learn_classroom("right")
 
     def losses(one: Trained) -> dict[str, float]:
         """The loss that it was trained with: of all new sentences in one batch, and of each on its own."""
@@ -161,8 +161,8 @@ def loss_over_padding() -> Learning:
 )
 def embeddings_unscaled() -> Learning:
     """Words of length 1 on positions of length sqrt(d_model / 2): a place counts for more than the word in it."""
-    wrong = yield from _learn_classroom("wrong", tie_output=True, scale_embeddings=False)
-    right = yield from _learn_classroom("right", tie_output=True)
+    wrong = yield from learn_classroom("wrong", tie_output=True, scale_embeddings=False)
+    right = yield from learn_classroom("right", tie_output=True)
 
     def alike(vectors: Tensor) -> float:
         """The mean cosine similarity of two of N vectors, (..., N, D)."""
@@ -190,8 +190,8 @@ def teacher_forced_test() -> Learning:
 
     One word too many moves all that follow: words are counted in their places, and in their order wherever they are.
     """
-    corpus, pairs = classroom_corpus(PAIRS), _held_out()
-    one = yield from _learn_classroom("wrong")
+    corpus, pairs = classroom_corpus(PAIRS), held_out()
+    one = yield from learn_classroom("wrong")
     model = one.model
     data = corpus.batch(pairs)
     start, end = corpus.tgt_vocab.ids[START], corpus.tgt_vocab.ids[END]
@@ -228,7 +228,7 @@ def _in_order(output: Sequence[int], wanted: Sequence[int]) -> int:
     return best[-1]
 
 
-def _toy_model() -> Transformer:
+def toy_model() -> Transformer:
     """As deep and as wide as the shipped toy; without dropout, so that 60 steps are enough."""
     shape = TransformerConfig(len(TOY.src_vocab), len(TOY.tgt_vocab), d_model=64, d_ff=256, dropout=0.0, max_len=64)
     return seeded_model(shape, 0)
@@ -255,12 +255,12 @@ def rank_collapse() -> Learning:
     """Xavier in the linear layers: after six post-norm layers all words are one vector, and no head of
     cross-attention has anything to choose between. The translations are right all the same."""
     sentence, gold = TOY.pairs[0]
-    model = _toy_model()
+    model = toy_model()
     for module in model.modules():
         if isinstance(module, nn.Linear):
             nn.init.xavier_uniform_(module.weight)
     wrong = yield from _learn_toy("wrong", model)
-    right = yield from _learn_toy("right", _toy_model())
+    right = yield from _learn_toy("right", toy_model())
     runs = [_toy_translator(each.model).translate(sentence) for each in (right, wrong)]
     largest = [[m.weights.max(axis=(-1, -2)) for m in run.attention.cross] for run in runs]  # (L, H)
     layer = max(range(len(largest[0])), key=lambda i: float(largest[0][i].max()))
@@ -305,10 +305,10 @@ def output_in_forward() -> Learning:
         numbers = {"loss": one.losses[-1], "saved_output_values": saved, "texts": len(set(texts))}
         return Side(numbers, " | ".join(texts), one.losses)
 
-    model = _toy_model()
+    model = toy_model()
     model.output_projection = _FreshLinear(len(TOY.tgt_vocab))  # type: ignore[assignment]
     wrong = side((yield from _learn_toy("wrong", model)))
-    right = side((yield from _learn_toy("right", _toy_model())))
+    right = side((yield from _learn_toy("right", toy_model())))
     return Symptom(right, wrong, sentence, gold)
 
 

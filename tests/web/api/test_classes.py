@@ -23,8 +23,13 @@ NAMES = ("open_class", "follow_class", "vote", "lead_class")
 
 
 @pytest.fixture
-def classes(monkeypatch: pytest.MonkeyPatch) -> LiveClasses:
-    classes = LiveClasses(SqliteStore(None))
+def store() -> SqliteStore:
+    return SqliteStore(None)
+
+
+@pytest.fixture
+def classes(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> LiveClasses:
+    classes = LiveClasses(store)
     monkeypatch.setattr(module, "live_classes", lambda: classes)
     return classes
 
@@ -68,12 +73,12 @@ def test_guests_hear_of_the_class_and_of_the_replica_of_their_teacher(
 
 
 def test_where_the_store_fails_a_page_may_try_again(
-    client: TestClient, classes: LiveClasses, opened: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    client: TestClient, store: SqliteStore, opened: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> Any:
-        raise classes._store.errors[0]
+        raise store.errors[0]
 
-    monkeypatch.setattr(classes._store, "read", fail)
+    monkeypatch.setattr(store, "read", fail)
     for name, request in (("open_class", PAGE), ("follow_class", {"code": opened["code"], "student": "ann"})):
         answer = client.post(f"/api/{name}", json=request)
         assert (answer.status_code, "retry-after" in answer.headers) == (503, True)

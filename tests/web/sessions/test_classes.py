@@ -242,16 +242,18 @@ async def test_two_at_once_are_both_counted(classes: LiveClasses) -> None:
 
 
 @async_test
-async def test_a_store_that_fails_is_no_end_of_a_class(classes: LiveClasses, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_store_that_fails_is_no_end_of_a_class(
+    classes: LiveClasses, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Requests fail for a while, and streams go on."""
     live, (ann,) = await class_of(classes, "ann")
-    store = classes._store
+    store = open_store()
 
     def fail(*_: object) -> Any:
         raise store.errors[0]
 
     with monkeypatch.context() as patch:
-        patch.setattr(store, "read", fail)
+        patch.setattr(type(store), "read", fail)
         with pytest.raises(StoreError):
             await classes.find(live.code, SCHOOL)
         assert await anext(ann) == {"event": "beat"}
