@@ -33,8 +33,8 @@ ME = {"Session": "me"}
 
 
 @pytest.fixture
-def queue(monkeypatch: pytest.MonkeyPatch) -> Iterator[TrainingQueue]:
-    """A training queue and its store, which the routes take for the server's."""
+def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelStore]:
+    """A store and its training queue, which the routes take for the server's."""
     store = ModelStore(Limits())
     queue = TrainingQueue(store.limits, store)
     for module in (files, models, api_models):
@@ -42,19 +42,19 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> Iterator[TrainingQueue]:
     monkeypatch.setattr(files, "training_queue", lambda: queue)
     waiting = FairQueue(files.MAX_UPLOADS, files.MAX_WAITING_UPLOADS, UPLOADS_PER_ADDRESS), FairQueue(1, 6)
     monkeypatch.setattr(files, "_uploads", lambda: waiting)
-    yield queue
+    yield store
     queue.close()
     store.close()
 
 
 @pytest.fixture
-def client(queue: TrainingQueue) -> Iterator[TestClient]:
+def client(store: ModelStore) -> Iterator[TestClient]:
     with TestClient(APP) as client:
         yield client
 
 
-def limit(queue: TrainingQueue, **limits: int) -> None:
-    queue.limits = queue._store.limits = Limits(**limits)
+def limit(store: ModelStore, **limits: int) -> None:
+    store.limits = Limits(**limits)
 
 
 @pytest.fixture
@@ -72,11 +72,11 @@ def refusal(response: Any) -> str:
     return str(error["key"])
 
 
-def on_disk(queue: TrainingQueue) -> list[Path]:
-    return list(queue._store.folder.iterdir())
+def on_disk(store: ModelStore) -> list[Path]:
+    return list(store.folder.iterdir())
 
 
-def test_a_model_is_uploaded_and_downloaded(client: TestClient, queue: TrainingQueue, file: bytes) -> None:
+def test_a_model_is_uploaded_and_downloaded(client: TestClient, store: ModelStore, file: bytes) -> None:
     answer = client.post("/models", content=file, headers=ME).json()
     key = answer["model"]["checkpoint"]
     assert answer["session_models"] == [key]
@@ -86,22 +86,22 @@ def test_a_model_is_uploaded_and_downloaded(client: TestClient, queue: TrainingQ
 
 
 def test_a_file_that_cannot_be_kept_is_refused_and_removed(
-    client: TestClient, queue: TrainingQueue, file: bytes, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, store: ModelStore, file: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def upload(body: bytes, **headers: str) -> str:
         key = refusal(client.post("/models", content=body, headers=headers or ME))
-        assert on_disk(queue) == []
+        assert on_disk(store) == []
         return key
 
     for body in (b"", file[:-1]):  # tests/storage has every kind of a broken file
         assert upload(body) in ("file.foreign", "file.broken")
     assert upload(file, Accept="x") == "error.request"  # of no session
-    limit(queue, parameters=100)
+    limit(store, parameters=100)
     assert upload(file) == "file.parameters"
-    limit(queue, megabytes=1)
+    limit(store, megabytes=1)
     assert upload(as_file(packed(d_model=512, n_heads=4))) == "store.full"
     monkeypatch.setattr("secrets.token_hex", lambda size: "full")
-    (queue._store.folder / "full.safetensors").symlink_to("/dev/full")  # a device that has space for nothing
+    (store.folder / "full.safetensors").symlink_to("/dev/full")  # a device that has space for nothing
     assert upload(file) == "file.no_space"
 
 
@@ -125,9 +125,9 @@ def test_a_download_is_named_after_its_model(client: TestClient, name: str, disp
     assert "x" not in headers
 
 
-def test_a_key_that_does_not_exist_gives_nothing(client: TestClient, queue: TrainingQueue, file: bytes) -> None:
+def test_a_key_that_does_not_exist_gives_nothing(client: TestClient, store: ModelStore, file: bytes) -> None:
     client.post("/models", content=file, headers=ME)
-    (kept,) = on_disk(queue)
+    (kept,) = on_disk(store)
     for key in ("toy", f"{OWN_MODEL_PREFIX}x", "%00", "x" * 5000, "%ff", kept.name, f"../{kept}"):
         answer = client.get(f"/models/{key}")
         assert answer.status_code in (404, 405)
@@ -140,9 +140,9 @@ def uploads(*pieces: bytes, complete: bool = False, address: str = "1.1.1.1") ->
 
 @async_test
 async def test_an_upload_is_bounded_in_size_and_time_and_may_break_off(
-    queue: TrainingQueue, file: bytes, monkeypatch: pytest.MonkeyPatch
+    store: ModelStore, file: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limit(queue, parameters=1000)
+    limit(store, parameters=1000)
     long = uploads(*[bytes(2**20)] * (max_file_bytes(1000) // 2**20 + 9))
     assert b"file.too_big" in await long.call()
     assert len(long.pieces) == 8  # it was not read to its end
@@ -153,17 +153,17 @@ async def test_an_upload_is_bounded_in_size_and_time_and_may_break_off(
     await task
     monkeypatch.setattr(files, "UPLOAD_SECONDS", 0.01)
     assert b"file.not_taken" in await uploads(file[:100]).call()
-    assert on_disk(queue) == []
+    assert on_disk(store) == []
 
 
 @async_test
 async def test_uploads_have_places_for_each_address(
-    queue: TrainingQueue, file: bytes, monkeypatch: pytest.MonkeyPatch
+    store: ModelStore, file: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The others of that address wait with nothing read, and are refused if that takes long."""
     slow = [uploads(file[:100]) for _ in range(UPLOADS_PER_ADDRESS)]
     tasks = [asyncio.create_task(caller.call()) for caller in slow]
-    await until(lambda: len(on_disk(queue)) == UPLOADS_PER_ADDRESS)
+    await until(lambda: len(on_disk(store)) == UPLOADS_PER_ADDRESS)
     third = uploads(file)
     with monkeypatch.context() as patch:
         patch.setattr(files, "UPLOAD_WAIT_SECONDS", 0.01)

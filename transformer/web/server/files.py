@@ -85,7 +85,7 @@ async def upload(request: Request) -> Response:
 async def _write(request: Request, file: Path) -> None:
     """The body, piece by piece, and no more of it than a model can have. Raises PortableError if it is more; OSError
     if the disk is full, or the client too slow."""
-    parameters = training_queue().limits.parameters
+    parameters = model_store().limits.parameters
     with file.open("wb") as written, anyio.fail_after(UPLOAD_SECONDS):
         async for piece in request.stream():
             if written.tell() + len(piece) > max_file_bytes(parameters):
