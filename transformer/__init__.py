@@ -4,7 +4,8 @@ from .data.vocabulary import SentenceError, Vocabulary
 from .inference.attention_maps import AttentionMap, AttentionMaps
 from .inference.decoding import Step, greedy_batch, greedy_decode
 from .inference.device import pick_device
-from .inference.translator import Translation, Translator
+from .inference.translation import Translation
+from .inference.translator import Translator
 from .network.config import TransformerConfig
 from .network.layers import sinusoidal_positions
 from .network.model import Attention, Transformer, TransformerOutput

@@ -11,7 +11,7 @@ import torch
 from transformer import Transformer, Translation, Translator
 from transformer.analysis.self_checks import check
 from transformer.inference.attention_maps import KINDS, Kind
-from transformer.inference.translator import Candidates
+from transformer.inference.translation import Candidates
 
 from .test_sublayer import CASES, babbler_of
 

@@ -19,7 +19,7 @@ from tests.models import of_words
 from transformer import Translator
 from transformer.data.vocabulary import END
 from transformer.inference.attention_maps import KINDS
-from transformer.inference.translator import Translation
+from transformer.inference.translation import Translation
 from transformer.storage.checkpoint import Checkpoint
 from transformer.storage.portable import PortableModel, save_portable
 from transformer.web.api.payload import for_page

@@ -16,7 +16,8 @@ from transformer import SentenceError, Translation, Translator
 from transformer.inference.attention_maps import KINDS
 from transformer.inference.decoding import Sampling
 from transformer.inference.interventions import AblateHead, ForceWord, Interventions
-from transformer.inference.translator import INPUT_PARTS, MAX_CHARACTERS, Candidates
+from transformer.inference.translation import Candidates
+from transformer.inference.translator import INPUT_PARTS, MAX_CHARACTERS
 from transformer.storage.checkpoint import CheckpointError
 
 from ..networks import agree, is_clear

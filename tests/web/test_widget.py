@@ -48,7 +48,7 @@ def test_a_front_end_that_makes_models_with_a_view_gets_one(widget: Any, monkeyp
 
 
 def test_a_terminal_gets_no_page(beer: Translation) -> None:
-    with patch("transformer.inference.translator.in_notebook", return_value=False):
+    with patch("transformer.inference.translation.in_notebook", return_value=False):
         assert beer._repr_mimebundle_() == {"text/plain": repr(beer)}
 
 

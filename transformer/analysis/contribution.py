@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from ..data.corpus import batches_by_length, padded
 from ..inference.attention_maps import AttentionMap
 from ..inference.decoding import evaluating
-from ..inference.translator import Translation, Translator, read_only
+from ..inference.translation import Translation
+from ..inference.translator import Translator, read_only
 from ..inference.value_weighted import READ, ValueWeighted, recorded_norms, to_maps
 from ..network.int8 import check_float32
 from ..network.masks import causal_mask, padding_mask

@@ -31,7 +31,8 @@ from ..inference.interventions import (
     RemoveMask,
     Temperature,
 )
-from ..inference.translator import Translation, Translator
+from ..inference.translation import Translation
+from ..inference.translator import Translator
 from ..network.config import TransformerConfig
 from ..storage.checkpoint import FOLDER
 from .head_ablation import scores_without

@@ -15,7 +15,8 @@ import numpy as np
 from ..data.alignment import AlignedPair, AlignmentCounts, count_links
 from ..data.vocabulary import END, PAD
 from ..inference.attention_maps import AttentionMaps
-from ..inference.translator import Translation, Translator
+from ..inference.translation import Translation
+from ..inference.translator import Translator
 from .contribution import (
     attention_rollout,
     direct_effects,

@@ -15,7 +15,8 @@ from ..data import Batch, encode_pairs
 from ..data.vocabulary import END, START
 from ..inference.attention_maps import KINDS, LOCATIONS, Kind
 from ..inference.decoding import evaluating, greedy_batch
-from ..inference.translator import Translation, Translator, read_only
+from ..inference.translation import Translation
+from ..inference.translator import Translator, read_only
 from ..network.config import TransformerConfig
 from ..network.model import Transformer
 from ..network.probe import Probe, chain

@@ -15,7 +15,7 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from ..files import PACKAGE
-from ..inference.translator import Translation
+from ..inference.translation import Translation
 from ..messages import LOCALES
 from ..storage.checkpoint import CARD, CONFIG, FOLDER, VOCABULARIES, WEIGHTS, available_checkpoints
 from ..storage.hub import is_on_hub

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..inference.attention_maps import KINDS, AttentionMap, Kind
-from ..inference.translator import Translation
+from ..inference.translation import Translation
 
 
 @dataclass(frozen=True)

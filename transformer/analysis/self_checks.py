@@ -10,7 +10,8 @@ from torch import Tensor
 
 from ..inference.attention_maps import KINDS, LOCATIONS, AttentionMap
 from ..inference.decoding import evaluating
-from ..inference.translator import Translation, Translator, read_only
+from ..inference.translation import Translation
+from ..inference.translator import Translator, read_only
 from ..network.int8 import is_int8
 from ..network.masks import causal_mask
 from .sublayer import ids, record

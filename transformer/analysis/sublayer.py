@@ -12,7 +12,8 @@ from torch import Tensor
 
 from ..inference.attention_maps import LOCATIONS, Kind, check_kind
 from ..inference.decoding import evaluating
-from ..inference.translator import Translation, Translator, read_only
+from ..inference.translation import Translation
+from ..inference.translator import Translator, read_only
 from ..inference.value_weighted import head_factors, value_lengths
 from ..network.attention import MultiHeadAttention
 from ..network.layers import Layer

@@ -8,7 +8,8 @@ import torch
 from ..data.vocabulary import END
 from ..inference.attention_maps import KINDS
 from ..inference.decoding import evaluating
-from ..inference.translator import Translation, Translator
+from ..inference.translation import Translation
+from ..inference.translator import Translator
 from ..network.model import Transformer
 from ..storage.checkpoint import Checkpoint
 

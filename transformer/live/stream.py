@@ -16,7 +16,7 @@ from ..data import Batch, Pair, encode_pairs
 from ..data.vocabulary import END, START, Vocabulary
 from ..inference.attention_maps import AttentionMap, StackedMaps, stacked
 from ..inference.device import pick_device
-from ..inference.translator import Translation
+from ..inference.translation import Translation
 from ..messages import Message
 from ..network.config import TransformerConfig
 from ..network.cost import count_parameters

@@ -17,7 +17,8 @@ from ..data.vocabulary import END, PAD, START
 from ..inference.attention_maps import KINDS, AttentionMap
 from ..inference.decoding import decode, evaluating, until_end
 from ..inference.interventions import Interventions, RemoveMask, Temperature
-from ..inference.translator import Translation, Translator
+from ..inference.translation import Translation
+from ..inference.translator import Translator
 from ..network.model import Transformer
 from ..network.probe import Probe, Recorder
 from ..network.rng import untouched_rng

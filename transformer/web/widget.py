@@ -19,7 +19,8 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 from traitlets import TraitError
 
-from ..inference.translator import Translation, Translator
+from ..inference.translation import Translation
+from ..inference.translator import Translator
 from ..messages import Message
 from .api import runs
 from .api.frozen import frame_of

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict  # pydantic wants this one before Python
 from ...data.vocabulary import END, SPECIAL, Vocabulary
 from ...inference import decoding
 from ...inference.decoding import Sampling
-from ...inference.translator import BeamTree, Candidate, Translation
+from ...inference.translation import BeamTree, Candidate, Translation
 from ...network.cost import count_parameters
 from ..schema import BeamRequest, ForcedMistake, ForcedRequest, RunRequest, SampleRequest
 from ..sessions.models import cached_per_checkpoint, translator

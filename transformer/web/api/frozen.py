@@ -24,7 +24,8 @@ from ...data import Example
 from ...files import shipped
 from ...inference.attention_maps import KINDS
 from ...inference.interventions import ForceWord, Interventions
-from ...inference.translator import Translation, Translator
+from ...inference.translation import Translation
+from ...inference.translator import Translator
 from ...messages import catalogues
 from ...network.config import TransformerConfig
 from ...network.cost import count_parameters, step_seconds

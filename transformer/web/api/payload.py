@@ -14,7 +14,7 @@ from ...data.pieces import PieceVocabulary
 from ...data.vocabulary import PAD, START
 from ...inference.attention_maps import KINDS, AttentionMaps, Kind, StackedMaps, stacked
 from ...inference.interventions import AnyChange
-from ...inference.translator import Candidate, Translation, TranslationStep
+from ...inference.translation import Candidate, Translation, TranslationStep
 from ...inference.words import TokenWords, names_of
 from ...network.config import Activation, Sinusoid
 from ...storage.checkpoint import Checkpoint

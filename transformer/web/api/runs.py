@@ -10,7 +10,8 @@ from ...data import AlignedPair
 from ...data.vocabulary import PAD, SentenceError
 from ...inference.attention_maps import KINDS, AttentionMaps
 from ...inference.interventions import NOTHING, Interventions
-from ...inference.translator import Translation, Translator
+from ...inference.translation import Translation
+from ...inference.translator import Translator
 from ...messages import Message
 from ...storage.checkpoint import CheckpointError
 from ..schema import ChangedRunRequest, MapRequest, RunRequest
