@@ -290,14 +290,17 @@ def _line(
     whole = [each * config.embedding_scale for each in embedded]  # (1, S, D) and (1, step + 1, D)
     lengths = {"encoder": src.size(1), "decoder": step + 1}
     positions = [apply_probe(changed, f"{stack}.positions", model.positions[:n]) for stack, n in lengths.items()]
-    words = padding_mask(src, config.pad_id)
+    words: Tensor | None = padding_mask(src, config.pad_id)
+    kept = torch.arange(src.size(1), device=src.device)
+    if changed is None:  # nothing reads padding: without it attention needs no mask, which would take time
+        words, kept = None, kept[src[0] != config.pad_id]
     past = padding_mask(tgt, config.pad_id) & causal_mask(step + 1, device=tgt.device)
     longest, layers = max(lengths.values()), config.num_encoder_layers + 2 * config.num_decoder_layers
     size = max(2, MAX_TENSOR // (layers * longest * max(config.n_heads * longest, config.d_ff)))
 
     def logit(source: Tensor, target: Tensor) -> Tensor:
         """The step's logit, (N,). No probe puts the embeddings in: attention is fused only where there is none."""
-        memory, _ = model.encoder(source + positions[0], words, False, scoped(changed, "encoder"))
+        memory, _ = model.encoder((source + positions[0])[:, kept], words, False, scoped(changed, "encoder"))
         stream, *_ = model.decoder(target + positions[1], memory, past, words, False, scoped(changed, "decoder"))
         return explained(model.output_projection(stream[:, -1])[:, None])[:, 0]
 
