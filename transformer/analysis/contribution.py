@@ -287,19 +287,25 @@ def _line(
     config, (src, tgt), changed = model.config, ids(translator, run), translator.probe(run.interventions)
     tgt = tgt[:, : step + 1]
     embedded = model.src_embedding(src).detach(), model.tgt_embedding(tgt).detach()
+    projection = model.output_projection  # of which a logit, or a difference of two, needs one column
+    column = explained(projection.weight.detach().t()[:, None])  # (D, 1)
+    bias = 0 if projection.bias is None else explained(projection.bias.detach()[None, None])
     whole = [each * config.embedding_scale for each in embedded]  # (1, S, D) and (1, step + 1, D)
     lengths = {"encoder": src.size(1), "decoder": step + 1}
     positions = [apply_probe(changed, f"{stack}.positions", model.positions[:n]) for stack, n in lengths.items()]
-    words = padding_mask(src, config.pad_id)
+    words: Tensor | None = padding_mask(src, config.pad_id)
+    kept = torch.arange(src.size(1), device=src.device)
+    if changed is None:  # nothing reads padding: without it attention needs no mask, which would take time
+        words, kept = None, kept[src[0] != config.pad_id]
     past = padding_mask(tgt, config.pad_id) & causal_mask(step + 1, device=tgt.device)
     longest, layers = max(lengths.values()), config.num_encoder_layers + 2 * config.num_decoder_layers
     size = max(2, MAX_TENSOR // (layers * longest * max(config.n_heads * longest, config.d_ff)))
 
     def logit(source: Tensor, target: Tensor) -> Tensor:
         """The step's logit, (N,). No probe puts the embeddings in: attention is fused only where there is none."""
-        memory, _ = model.encoder(source + positions[0], words, False, scoped(changed, "encoder"))
+        memory, _ = model.encoder((source + positions[0])[:, kept], words, False, scoped(changed, "encoder"))
         stream, *_ = model.decoder(target + positions[1], memory, past, words, False, scoped(changed, "decoder"))
-        return explained(model.output_projection(stream[:, -1])[:, None])[:, 0]
+        return (stream[:, -1] @ column + bias)[:, 0]
 
     def line(shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         logits, slopes = [], []

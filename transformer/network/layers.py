@@ -15,8 +15,13 @@ from .attention import KeyValueCache, MultiHeadAttention
 from .config import Activation, Sinusoid, TransformerConfig
 from .probe import Probe, apply_probe, scoped
 
-# ReLU works in place, because its gradient needs the result only.
-ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": torch.relu_, "gelu": F.gelu, "silu": F.silu}
+
+def relu(x: Tensor) -> Tensor:
+    """In place without gradients: theirs would copy x twice, because what nn.Linear returns is a view."""
+    return torch.relu(x) if x.requires_grad else torch.relu_(x)
+
+
+ACTIVATIONS: dict[Activation, Callable[[Tensor], Tensor]] = {"relu": relu, "gelu": F.gelu, "silu": F.silu}
 
 
 def sinusoidal_positions(length: int, d_model: int, order: Sinusoid = "interleaved") -> Tensor:
