@@ -68,6 +68,7 @@ def press(page: Page, group: str, name: str) -> None:
 def test_every_number_follows_from_those_that_are_shown(wide: Visit) -> None:
     look = Look("decoder", 4, 1, 1)  # which does not see all words
     page = show(wide, look)
+    wide.settle()  # the page explains a first number by itself
     layer = translate("toy").attention.decoder[look.layer]
     stages = page.locator("#inside .stage").evaluate_all("all => all.map((each) => each.id)")
     assert stages == [f"stage-{name}" for name in STAGES]
