@@ -272,6 +272,16 @@ def test_the_lesson_keeps_to_the_original_run(shared: Visit) -> None:
 # ---- while an answer is on its way (more of it: tests/js/run-requests.test.ts)
 
 
+def test_a_click_counts_though_the_page_is_drawn_again_before_the_button_is_released(shared: Visit) -> None:
+    page = go(shared, CLASSROOM)
+    shared.settle()
+    page.locator("#whatif .panel .score").nth(4).hover()
+    page.mouse.down()
+    move(page, {"step": 1})  # as an answer does that comes just then
+    page.mouse.up()
+    expect_made(page, "ablate.cross.2.1")
+
+
 def test_quick_clicks_all_count_and_another_model_begins_without_changes(shared: Visit) -> None:
     page = go(shared, CLASSROOM)
     page.locator("#whatif .panel .score").first.wait_for()
