@@ -163,7 +163,10 @@ def test_the_table_of_shapes_leads_to_each_stage(wide: Visit) -> None:
     }
     for stage, address in there.items():
         wide.tab("inside")
+        opener = rows.and_(page.locator(f"[data-stage={stage}]")).get_by_role("button")
         wide.settle()  # an answer that comes during a click moves what is clicked
-        rows.and_(page.locator(f"[data-stage={stage}]")).get_by_role("button").click()
+        opener.scroll_into_view_if_needed()
+        wide.settle()  # and so do stages that are drawn because they have come near the screen
+        opener.click()
         page.wait_for_url(f"**{address}**")
     expect(page.locator("#stage-ffn h3")).to_be_in_viewport()
