@@ -11,6 +11,7 @@ import { mount as positions } from "./features/positions/positions.ts";
 import { mount as translate } from "./features/translate/translate.ts";
 import { speakPreferredLanguage } from "./state/i18n.ts";
 import { h } from "./ui/dom.ts";
+import { keepPresses } from "./ui/press.ts";
 
 type Mount = (view: View) => void;
 export type Views = Record<string, Mount>;
@@ -27,6 +28,7 @@ export const RUN_TABS: Record<string, Views> = {
 /** Fill the page's place with the views above the tabs, in their order, and with those of each tab. */
 export async function fillPage(page: HTMLElement, frame: Views, tabs: Record<string, Views>) {
   page.id = "page";
+  keepPresses();
   setShippedModels(opening.models as Record<string, Model>);
   listenForModels();
   const open = Object.entries(frame).map(([name, mount]) => place(page, name, mount));

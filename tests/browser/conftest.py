@@ -55,6 +55,7 @@ SETTLED = f"""async () => {{
     const isDrawn = !document.querySelector(".tab-panel.open .view:empty, #top.busy");
     return isDrawn && Boolean(document.querySelector("#checks:not([data-state='…'])"));
 }}"""
+OPENING_MS = 3000  # after which a page no longer waits for its link's run, and shows another: requests.ts
 ONE_PROCESS = "--renderer-process-limit=1"  # of all pages, which then share what is compiled
 
 
@@ -203,6 +204,12 @@ def browser() -> Iterator[Browser]:
         yield chromium
 
 
+def hold_timers(page: Page, ms: int) -> None:
+    """From its next load on, timers of this length do not ring by themselves: `ring()` is the latest."""
+    hold = f"ms === {ms} ? ((window.ring = act), 0) : wait(act, ms, ...given)"
+    page.add_init_script(f"((wait) => {{ window.setTimeout = (act, ms, ...given) => {hold}; }})(setTimeout)")
+
+
 class Visit:
     """One visitor's page. Whatever it throws or asks of another machine is remembered, and fails the test.
 
@@ -219,6 +226,7 @@ class Visit:
         self.faults: list[str] = []
         self._asked: set[Request] = set()  # without a whole answer
         page.add_init_script("delete Element.prototype.requestFullscreen")  # a full screen cannot be resized
+        hold_timers(page, OPENING_MS)  # a busy machine may take as long
         page.on("request", self._ask)
         for end in ("requestfinished", "requestfailed"):
             page.on(end, lambda request: self._asked.discard(request))

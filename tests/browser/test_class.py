@@ -1,14 +1,16 @@
 """A class: a teacher leads by the keys of a remote, students follow and vote, and nobody else changes anything."""
 
 import re
+from contextlib import AbstractContextManager
 from typing import Any
 
 import httpx
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Response, expect
 
 from .catalogue import t
 from .conftest import OPENED, PHONE, Visit, follow, translate, visiting
 from .test_accessible import LOOK, broken_rules, faults
+from .wire import answered, question
 
 ALONE = "?tab=lesson&stop=1"
 LESSON = f"{ALONE}&present=yes"
@@ -58,6 +60,16 @@ def expect_answered(lead: Page, answered: int, of: int) -> None:
     expect(lead.locator("#room-answered")).to_have_text(t("room.answered", answered=answered, of=of))
 
 
+def led(lead: Page, do: str) -> AbstractContextManager[Any]:
+    """Until the server has what the teacher does, with no training under way."""
+
+    def is_it(answer: Response) -> bool:
+        asked = answer.request.post_data_json if question(answer.request) == "lead_class" else {}
+        return asked.get("do") == do and "live=" not in asked.get("place", "")
+
+    return lead.expect_response(is_it)
+
+
 def expect_no_barriers(*pages: Page) -> None:
     """axe finds nothing, and every text stands out, in the light and in the dark."""
     for page in pages:
@@ -103,11 +115,12 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         lead.keyboard.press("PageDown")  # ask
         choices = phone.locator(".room-choice")
         expect(choices).to_have_count(lead.locator("#lesson .choice").count())
-        choices.nth(0).click()
-        expect_answered(lead, 1, of=2)
-        with phone.expect_response("**/vote"):  # the page shows a vote before the server has it
-            choices.nth(1).click()  # a change does not count twice
-        with laptop.expect_response("**/vote"):
+        expect(laptop.locator(".room-choice").first).to_be_enabled()  # each page hears of the question by itself
+        for choice in (0, 1):  # a change does not count twice
+            with answered(phone, "vote"):  # the page shows a vote before the server has it
+                choices.nth(choice).click()
+            expect_answered(lead, 1, of=2)
+        with answered(laptop, "vote"):
             laptop.keyboard.press("1")
         phone.reload()
         expect(phone.locator(".room-choice").nth(1)).to_have_attribute("aria-pressed", "true")
@@ -176,14 +189,16 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         lead.locator(".exercise .go").click()
         expect(phone.locator(".exercise .question h3")).to_be_visible()
         expect(phone.locator(".exercise .question > .link")).to_be_hidden()  # nor is the cause told before the vote
+        expect(lead.locator(".exercise .going")).to_be_visible()
         lead.keyboard.press("PageDown")
         expect(phone.locator(".room-choice")).to_have_count(4)
         expect(phone.locator(".exercise .going")).to_be_visible()
         expect(lead.locator("#room-reveal")).to_be_visible()
-        lead.keyboard.press("r")  # ends the vote, as the button does
+        with led(lead, "reveal"):
+            lead.keyboard.press("r")  # ends the vote, as the button does
         expect(phone.locator(".room-tally .right")).to_have_count(1)
         phone.evaluate(NOTICE_LOSS)
-        with lead.expect_response("**/lead_class"):  # the end of the training, which is no other place
+        with led(lead, "show"):  # the end of the training, which is no other place
             lead.locator(".exercise .going .pill").click()
 
         lead.locator("#room-end").dispatch_event("click")

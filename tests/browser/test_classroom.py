@@ -106,6 +106,7 @@ def test_gold_is_laid_over_any_drawing_of_what_drunk_attends_to(shared: Visit) -
 def test_the_scores_and_the_table_of_heads(shared: Visit) -> None:
     """That the scores are the library's is tested in tests/js/engine.test.ts."""
     page = shared.go("classroom", tab="attention")
+    shared.settle()  # the answer about its heads draws the table again
     shared.press(t("kind.encoder"))
     page.locator(".scores").first.locator("button.score").nth(2).click()  # opens its head
     heading = page.locator("#attention h2").first

@@ -135,8 +135,8 @@ def test_it_works_in_another_sites_frame_without_storage(server: Space, browser:
 
 
 def events(server: Space, session: str) -> Generator[dict[str, Any]]:
-    """A training's events, until it ends or the generator is closed."""
-    asked = train(session, 500, "toy")
+    """A training's events, until it is killed or the generator is closed: it would take long."""
+    asked = train(session, 5000, "toy")
     how: dict[str, Any] = {"json": asked.body, "headers": asked.headers, "timeout": TRAINED / 1000}
     with httpx.stream("POST", server.url + asked.path, **how, trust_env=False) as answer:
         for line in answer.iter_lines():

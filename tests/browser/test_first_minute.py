@@ -3,8 +3,9 @@
 from playwright.sync_api import Browser, Locator, expect
 
 from .catalogue import matching, t
-from .conftest import PHONE, SENTENCES, Visit, in_menu, visiting
+from .conftest import PHONE, SENTENCES, Visit, hold_timers, in_menu, until, visiting
 
+CAPTION_MS = 10_000
 MAX_FRAME, MAX_CONTROLS = 200, 22  # px over the open tab at 1280 x 720; on the first screen
 CONTROLS = """() => [...document.querySelectorAll("button, a, input, select, summary")].filter((each) => {
     const { width, height, top } = each.getBoundingClientRect();
@@ -29,14 +30,14 @@ def height_of_frame(visit: Visit) -> float:
 
 
 def test_three_captions_play_once_and_can_be_skipped(browser: Browser, url: str) -> None:
-    with visiting(browser, url) as visit:  # whose clock is nobody else's
+    with visiting(browser, url) as visit:  # whose timers are nobody else's
         page = visit.page
-        page.clock.install()
+        hold_timers(page, CAPTION_MS)
         visit.open("")
         captions = page.locator(".intro")
         for name in ("vectors", "heads", "word"):
             expect(captions).to_contain_text(t(f"intro.{name}"))
-            page.clock.run_for(10_000)
+            page.evaluate("ring()")
         expect(captions).to_be_hidden()
         page.reload()
         visit.words.first.wait_for()
@@ -51,10 +52,9 @@ def test_three_captions_play_once_and_can_be_skipped(browser: Browser, url: str)
         visit.open("")
         for name, about in (("vectors", ".positions"), ("heads", ".head"), ("word", ".word-out")):
             expect(captions).to_contain_text(t(f"intro.{name}"))
-            page.clock.run_for(100)  # its frames
             part, tabs = (page.locator(each).first for each in (f".overview {about}", "#tabs"))
-            assert bottom(tabs) <= top(part) < bottom(part) <= top(captions)
-            page.clock.run_for(9_900)
+            until(lambda: bottom(tabs) <= top(part) < bottom(part) <= top(captions))  # noqa: B023  # in a few frames
+            page.evaluate("ring()")
         assert bottom(page.locator("#run")) < 0  # there, the picture has the source itself
 
 

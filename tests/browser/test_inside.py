@@ -68,6 +68,7 @@ def press(page: Page, group: str, name: str) -> None:
 def test_every_number_follows_from_those_that_are_shown(wide: Visit) -> None:
     look = Look("decoder", 4, 1, 1)  # which does not see all words
     page = show(wide, look)
+    wide.settle()  # the page explains a first number by itself
     layer = translate("toy").attention.decoder[look.layer]
     stages = page.locator("#inside .stage").evaluate_all("all => all.map((each) => each.id)")
     assert stages == [f"stage-{name}" for name in STAGES]
@@ -162,7 +163,10 @@ def test_the_table_of_shapes_leads_to_each_stage(wide: Visit) -> None:
     }
     for stage, address in there.items():
         wide.tab("inside")
+        opener = rows.and_(page.locator(f"[data-stage={stage}]")).get_by_role("button")
         wide.settle()  # an answer that comes during a click moves what is clicked
-        rows.and_(page.locator(f"[data-stage={stage}]")).get_by_role("button").click()
+        opener.scroll_into_view_if_needed()
+        wide.settle()  # and so do stages that are drawn because they have come near the screen
+        opener.click()
         page.wait_for_url(f"**{address}**")
     expect(page.locator("#stage-ffn h3")).to_be_in_viewport()

@@ -210,5 +210,6 @@ def test_back_to_the_lesson_is_back_to_its_sentence(visit: Visit) -> None:
     expect(page.locator("#whatif .say")).to_be_visible()
     page.locator("#return").click()
     expect(page.locator(".tokens .chip.source")).to_have_text(translate("classroom").typed)
+    expect(page.locator("#lesson .reveal")).to_be_visible()  # until then the stop is of the other sentence
     assert stop(page, 12).reveal
     page.wait_for_url(lambda address: "changes=" not in address)

@@ -168,7 +168,7 @@ def test_maps_switch_between_weights_and_contributions(shared: Visit) -> None:
     row, attended, most = parts[layer, head, step], *(each[layer, head, step].argmax() for each in (weights, parts))
     page = shared.go(tab="attention", layer=layer + 1, head=head + 1, step=step + 1)
     shared.settle()
-    shared.requests.clear()
+    shared.asked.clear()
     shared.press(t("measure.contribution"))
     said = {"head": head + 1, "layer": layer + 1, "word": bier.source[attended], "other": bier.source[most]}
     expect(page.locator("#attention .say")).to_contain_text(matching("contribution.other", **said))

@@ -127,7 +127,7 @@ def test_every_tab_is_there_for_everybody(browser: Browser, site: str) -> None:
         page = opened(context, f"{site}?tab=overview&language=zh-Hans")
         for tab in TABS:
             page.get_by_role("tab", name=t(f"tab.{tab}", "zh-Hans"), exact=True).click()
-            page.wait_for_function(SETTLED)
+            until(lambda: bool(page.evaluate(SETTLED)))
             assert broken_rules(page, whole=True) + faults(page, LOOK, "size") == [], tab
 
 

@@ -15,9 +15,10 @@ from .test_accessible import broken_rules
 
 
 def shares(page: Page) -> dict[str, list[float]]:
-    rows = page.locator(".why-table tbody tr").all()
-    read = "cells => cells.map((cell) => Number(cell.dataset.share))"
-    return {row.get_attribute("data-measure") or "": row.locator("td").evaluate_all(read) for row in rows}
+    """Of each measure, all at once: the page may draw the table again."""
+    read = "row => [row.dataset.measure, [...row.querySelectorAll('td')].map((cell) => Number(cell.dataset.share))]"
+    rows = page.locator(".why-table tbody tr").evaluate_all(f"rows => rows.map({read})")
+    return {measure: list(row) for measure, row in rows}
 
 
 def test_a_word_is_explained_when_somebody_asks(shared: Visit) -> None:
@@ -113,7 +114,8 @@ def test_the_lesson_asks_which_measure_agrees_with_the_alignment(shared: Visit) 
     linked = [{run.source[key] for key in keys} for keys in pair.gold.sure if keys]
     rows = page.locator("#lesson .two-ways tbody tr")
     expect(rows).to_have_count(len(linked))
-    pointed = [row.locator("td").all_inner_texts()[1:] for row in rows.all()]
+    words = "rows => rows.map((row) => [...row.querySelectorAll('td')].slice(1).map((cell) => cell.innerText))"
+    pointed = rows.evaluate_all(words)
     right = [sum(map(set.__contains__, linked, measure)) for measure in zip(*pointed, strict=True)]
     expect(page.locator("#lesson .two-ways tfoot td")).to_have_text([str(len(linked)), *map(str, right)])
     best = [i for i, count in enumerate(right) if count == max(right)]
