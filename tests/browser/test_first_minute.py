@@ -54,6 +54,8 @@ def test_three_captions_play_once_and_can_be_skipped(browser: Browser, url: str)
             page.clock.run_for(100)  # its frames
             part, tabs = (page.locator(each).first for each in (f".overview {about}", "#tabs"))
             assert bottom(tabs) <= top(part) < bottom(part) <= top(captions)
+            if name == "vectors":
+                assert top(page.locator("h1 small")) >= 0  # the first sight says what this is
             page.clock.run_for(9_900)
         assert bottom(page.locator("#run")) < 0  # there, the picture has the source itself
 

@@ -23,9 +23,14 @@ const CAPTIONS = [
 let now = -1; // the caption that is shown; -1 for none
 let isDue = !readPreference(SEEN_KEY) && !openingTab(location.search).tab && !isPresenting();
 
-/** A small screen has it in its middle, where no caption covers it. */
-const reveal = (part: string) =>
-  document.querySelector(`.overview ${part}`)?.scrollIntoView({ block: narrow.matches ? "center" : "nearest" });
+/** The page stays where all of this is seen: its first sight says what it is. A small screen else has it in its middle. */
+function reveal(part: Element | null, caption: Element) {
+  if (!part) return;
+  const { top, bottom } = part.getBoundingClientRect();
+  const tabs = document.getElementById("tabs") as HTMLElement;
+  if (tabs.getBoundingClientRect().bottom <= top && bottom <= caption.getBoundingClientRect().top) return;
+  part.scrollIntoView({ block: narrow.matches ? "center" : "nearest" });
+}
 
 export function mount({ element, signal }: View) {
   const text = h("p", { "aria-live": "polite" });
@@ -45,7 +50,7 @@ export function mount({ element, signal }: View) {
     dots.replaceChildren(...CAPTIONS.map((_, i) => h("i", { class: i === now ? "now" : "" })));
     update({ step: CAPTIONS[now].step() });
     timer = setTimeout(() => show(now + 1), CAPTION_MS);
-    twoFrames().then(() => now >= 0 && reveal(CAPTIONS[now].about));
+    twoFrames().then(() => now >= 0 && reveal(document.querySelector(`.overview ${CAPTIONS[now].about}`), box));
   }
 
   function play() {
