@@ -39,11 +39,13 @@ export function mount({ element, signal }: View) {
   const box = h("section", { class: "intro", "aria-label": t("intro"), hidden: true }, text, dots, skip);
   const page = document.getElementById("page") as HTMLElement;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let run = state.run; // that the captions are about
 
   function show(caption: number) {
     clearTimeout(timer);
     now = caption in CAPTIONS ? caption : -1;
     box.hidden = now < 0;
+    run = state.run;
     page.dataset.intro = CAPTIONS[now]?.name ?? "";
     if (now < 0) return writePreference(SEEN_KEY, "yes");
     text.textContent = t(`intro.${CAPTIONS[now].name}`);
@@ -64,11 +66,10 @@ export function mount({ element, signal }: View) {
   const onKey = ({ key }: KeyboardEvent) => key === "Escape" && now >= 0 && show(-1);
   document.addEventListener("keydown", onKey, { signal });
   if (now >= 0) show(now); // in another language
-  const opened = state.run;
   subscribe(box, () => {
     if (isDue) {
       isDue = false;
       show(0);
-    } else if (now >= 0 && (state.tab !== "overview" || state.run !== opened || isPresenting())) show(-1); // the visitor goes on
+    } else if (now >= 0 && (state.tab !== "overview" || state.run !== run || isPresenting())) show(-1); // the visitor goes on
   });
 }
