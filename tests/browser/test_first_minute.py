@@ -47,6 +47,12 @@ def test_three_captions_play_once_and_can_be_skipped(browser: Browser, url: str)
         page.locator("#intro-skip").click()
         expect(captions).to_be_hidden()
 
+        page.keyboard.press("f")  # in front of a class, which nothing may cover
+        page.get_by_role("button", name=t("frame.unfold")).click()
+        page.locator("#menu > summary").click()
+        expect(page.locator("#theme")).to_be_visible()
+        expect(page.locator("#intro-play")).to_be_hidden()
+
         page.set_viewport_size(PHONE)  # where no caption covers what it is about
         page.evaluate("localStorage.clear()")
         visit.open("")
