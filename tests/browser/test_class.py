@@ -207,6 +207,20 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         assert not phone.evaluate("window.tallyWasLost")
 
 
+def test_speaker_notes_open_in_the_language_of_their_teacher(visit: Visit) -> None:
+    page = visit.open(f"{LESSON}&language=zh-Hans")
+    page.locator("#class-start").click()
+    page.locator("#room-code").wait_for()
+    page.keyboard.press("Escape")
+    page.locator("#room-more summary").click()
+    with page.expect_popup() as opened:
+        page.locator("#room-notes").click()
+    expect(opened.value.locator(".speaker-notes h2")).to_have_text(t("lesson.tokens", "zh-Hans"))
+    page.locator("#room-more summary").click()
+    page.locator("#room-end").click()
+    expect(page.locator("#room-over")).to_be_visible()
+
+
 def test_a_wrong_code_answers_in_a_sentence(shared: Visit) -> None:
     page = shared.open(f"{OPENED}&room=AAAA")
     expect(page.locator("#room-over")).to_contain_text("AAAA")

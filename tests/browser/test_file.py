@@ -120,6 +120,16 @@ def test_links_lead_to_places_and_back(browser: Browser, file: str) -> None:
         expect(page.locator("#checks")).to_have_attribute("data-state", "✓")
 
 
+def test_what_the_network_said_without_a_change_is_read_in_full(browser: Browser, tmp_path: Path) -> None:
+    ablated = {"do": "ablate", "kind": "cross", "layer": 1, "head": 2}
+    translate("classroom", ablated, sentence="Den Hund sieht der Lehrer").to_html(tmp_path / "run.html")
+    with reading(browser, 1280) as page:
+        opened(page, f"{(tmp_path / 'run.html').as_uri()}#tab=translate")
+        original = page.locator(".changed .hint")
+        expect(original).to_contain_text("the teacher sees the dog . E")
+        assert original.evaluate("line => line.scrollWidth <= line.clientWidth")
+
+
 def test_words_that_python_forced_or_drew_are_said_to_be(browser: Browser, tmp_path: Path) -> None:
     forced = translator("toy").translate(BIER, forced=("i", "want", "a", "coke"))
     forced.to_html(tmp_path / "run.html", ablations=True)

@@ -42,10 +42,17 @@ def test_three_captions_play_once_and_can_be_skipped(browser: Browser, url: str)
         page.reload()
         visit.words.first.wait_for()
         expect(captions).to_be_hidden()
+        visit.ask("Ich möchte ein Cola")
         in_menu(page, "#intro-play")
         expect(captions).to_contain_text(t("intro.vectors"))
         page.locator("#intro-skip").click()
         expect(captions).to_be_hidden()
+
+        page.keyboard.press("f")  # in front of a class, which nothing may cover
+        page.get_by_role("button", name=t("frame.unfold")).click()
+        page.locator("#menu > summary").click()
+        expect(page.locator("#theme")).to_be_visible()
+        expect(page.locator("#intro-play")).to_be_hidden()
 
         page.set_viewport_size(PHONE)  # where no caption covers what it is about
         page.evaluate("localStorage.clear()")
@@ -54,6 +61,8 @@ def test_three_captions_play_once_and_can_be_skipped(browser: Browser, url: str)
             expect(captions).to_contain_text(t(f"intro.{name}"))
             part, tabs = (page.locator(each).first for each in (f".overview {about}", "#tabs"))
             until(lambda: bottom(tabs) <= top(part) < bottom(part) <= top(captions))  # noqa: B023  # in a few frames
+            if name == "vectors":
+                assert top(page.locator("h1 small")) >= 0  # the first sight says what this is
             page.evaluate("ring()")
         assert bottom(page.locator("#run")) < 0  # there, the picture has the source itself
 

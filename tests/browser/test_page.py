@@ -48,6 +48,11 @@ def test_a_doubtful_translation_is_marked_where_it_stands(shared: Visit) -> None
     expect(mark).to_be_hidden()
 
 
+def test_a_word_alone_is_not_said_to_have_masked_neighbours(shared: Visit) -> None:
+    shared.go("classroom", sentence="Bier", tab="translate")
+    expect(shared.page.locator("#story .say")).to_contain_text(matching("translate.only_word"))
+
+
 def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(shared: Visit) -> None:
     page = shared.go(layer=2, head=6, step=4)
     crowd, word = page.locator("#crowd"), shared.words.nth(3)
@@ -142,6 +147,7 @@ def test_a_map_is_drawn_in_every_way_without_the_server(shared: Visit) -> None:
     picture, weights = page.locator("#attention .heatmap"), bier.attention.cross[5].weights[7, 2]
     for button in (t("kind.encoder"), t("kind.cross"), "6", t("head_n", head=8)):
         shared.press(button)
+        expect(page.locator("#attention .heatmap .marked")).to_be_visible()  # the row that the sentence is about
     expect(page.get_by_role("heading", name=matching("attention.axes", head=8, layer=6))).to_be_visible()
     for key, says in ((1, f"want → mochte: {weights[1]:.2f}"), (4, f"want → P: {t('masked')}")):
         maps.point_at(picture, 2, key)

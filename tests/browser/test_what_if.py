@@ -105,6 +105,15 @@ def test_a_class_sees_the_map_and_all_that_was_changed(visit: Visit) -> None:
     assert page.locator("#top .changed").evaluate("line => line.scrollWidth <= line.clientWidth")
 
 
+def test_tables_fit_a_small_projector(visit: Visit) -> None:
+    page = visit.page
+    page.set_viewport_size({"width": 1024, "height": 768})
+    run = "&checkpoint=classroom&sentence=Den+Hund+sieht+der+Lehrer&changes=positions.encoder.removed.0"
+    for place, table in (("break&part=whatif", ".steps-beside"), ("attention", ".sortable")):
+        visit.open(f"?tab={place}{run}")
+        assert page.locator(f".scroll:has(> {table})").evaluate("place => place.scrollWidth <= place.clientWidth")
+
+
 def test_heads_are_silenced_isolated_and_measured_on_their_map(shared: Visit) -> None:
     page = go(shared, CLASSROOM)
     panel, cell = page.locator("#whatif .panel"), page.locator("#whatif .panel .score")

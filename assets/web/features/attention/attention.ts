@@ -87,7 +87,7 @@ export function mount({ element, signal }: View) {
     const row = kind === "encoder" ? null : step;
     const shown = row ?? highestRow(run);
     const drawn = large.draw(width, isAligned && gold, shown);
-    drawn.mark(row);
+    drawn.mark(shown);
     large.reveal(shown);
     const said = describe(shown, row === null ? null : run.output[row]);
     const silenced = isAblated(kind, state.layer, state.head, run.changes) ? t("ablation.shown") : "";

@@ -8,7 +8,7 @@ import { room } from "../../api/room.ts";
 import { schema } from "../../api/schema.ts";
 import type { Child, View } from "../../api/types.ts";
 import { forgetClass, isPresenting } from "../../state/address.ts";
-import { formatMessage, formatNumber, formatPercent, t } from "../../state/i18n.ts";
+import { formatMessage, formatNumber, formatPercent, language, t } from "../../state/i18n.ts";
 import { LESSON_STOPS } from "../../state/lesson-plan.ts";
 import { state } from "../../state/state.ts";
 import {
@@ -181,7 +181,8 @@ const address = () =>
   room.address && !room.shown?.students ? h("span", { class: "hint room-link" }, room.address) : null;
 
 function menu() {
-  const notes = () => window.open(new URL("?notes=yes", document.baseURI).href, "notes", "width=480,height=800");
+  const notesPage = new URL(`?notes=yes&language=${language}`, document.baseURI).href;
+  const notes = () => window.open(notesPage, "notes", "width=480,height=800");
   const items = [
     link(t("room.notes"), notes, { id: "room-notes" }),
     link(t("room.summary"), showSummary, { id: "room-summary" }),

@@ -23,9 +23,14 @@ const CAPTIONS = [
 let now = -1; // the caption that is shown; -1 for none
 let isDue = !readPreference(SEEN_KEY) && !openingTab(location.search).tab && !isPresenting();
 
-/** A small screen has it in its middle, where no caption covers it. */
-const reveal = (part: string) =>
-  document.querySelector(`.overview ${part}`)?.scrollIntoView({ block: narrow.matches ? "center" : "nearest" });
+/** The page stays where all of this is seen: its first sight says what it is. A small screen else has it in its middle. */
+function reveal(part: Element | null, caption: Element) {
+  if (!part) return;
+  const { top, bottom } = part.getBoundingClientRect();
+  const tabs = document.getElementById("tabs") as HTMLElement;
+  if (tabs.getBoundingClientRect().bottom <= top && bottom <= caption.getBoundingClientRect().top) return;
+  part.scrollIntoView({ block: narrow.matches ? "center" : "nearest" });
+}
 
 export function mount({ element, signal }: View) {
   const text = h("p", { "aria-live": "polite" });
@@ -34,18 +39,20 @@ export function mount({ element, signal }: View) {
   const box = h("section", { class: "intro", "aria-label": t("intro"), hidden: true }, text, dots, skip);
   const page = document.getElementById("page") as HTMLElement;
   let timer: ReturnType<typeof setTimeout> | undefined;
+  let run = state.run; // that the captions are about
 
   function show(caption: number) {
     clearTimeout(timer);
     now = caption in CAPTIONS ? caption : -1;
     box.hidden = now < 0;
+    run = state.run;
     page.dataset.intro = CAPTIONS[now]?.name ?? "";
     if (now < 0) return writePreference(SEEN_KEY, "yes");
     text.textContent = t(`intro.${CAPTIONS[now].name}`);
     dots.replaceChildren(...CAPTIONS.map((_, i) => h("i", { class: i === now ? "now" : "" })));
     update({ step: CAPTIONS[now].step() });
     timer = setTimeout(() => show(now + 1), CAPTION_MS);
-    twoFrames().then(() => now >= 0 && reveal(CAPTIONS[now].about));
+    twoFrames().then(() => now >= 0 && reveal(document.querySelector(`.overview ${CAPTIONS[now].about}`), box));
   }
 
   function play() {
@@ -59,11 +66,10 @@ export function mount({ element, signal }: View) {
   const onKey = ({ key }: KeyboardEvent) => key === "Escape" && now >= 0 && show(-1);
   document.addEventListener("keydown", onKey, { signal });
   if (now >= 0) show(now); // in another language
-  const opened = state.run;
   subscribe(box, () => {
     if (isDue) {
       isDue = false;
       show(0);
-    } else if (now >= 0 && (state.tab !== "overview" || state.run !== opened || isPresenting())) show(-1); // the visitor goes on
+    } else if (now >= 0 && (state.tab !== "overview" || state.run !== run || isPresenting())) show(-1); // the visitor goes on
   });
 }

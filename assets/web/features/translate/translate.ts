@@ -212,7 +212,7 @@ function describeAttention({ layer, name, isMean, weights }: Shown) {
   const share = formatPercent(weights[key]);
   const places = { word: word(keys[key], "source"), count: open, share, layer: layer + 1, who: name };
   if (open === 0) return nodes("translate.nothing", places);
-  if (open === 1) return nodes("translate.only", places);
+  if (open === 1) return nodes(keys.length > 1 ? "translate.only" : "translate.only_word", places);
   const text = isUniform(weights[key]) ? "translate.evenly" : "translate.mostly";
   if (!isMean) return nodes(text, places);
   const { head, key: on, weight } = strongestHead(layer);
