@@ -15,7 +15,7 @@ from .test_accessible import broken_rules
 
 
 def shares(page: Page) -> dict[str, list[float]]:
-    """Of each measure, all at once: the page may draw the table again."""
+    """The shares of each measure, read at once: the page may draw the table again."""
     read = "row => [row.dataset.measure, [...row.querySelectorAll('td')].map((cell) => Number(cell.dataset.share))]"
     rows = page.locator(".why-table tbody tr").evaluate_all(f"rows => rows.map({read})")
     return {measure: list(row) for measure, row in rows}
