@@ -23,7 +23,7 @@ from .payload import for_programs
 
 MAX_TOGETHER = 8  # sentences in one batch
 STEP_SECONDS = 0.001  # between two checks whether another caller's step has ended one's own sentence
-SMALL_RUNS, LARGE_RUNS = 256, 200 * 2**20  # that are kept: runs of shipped models; bytes of those of large ones
+SMALL_RUNS, LARGE_RUNS = 128, 200 * 2**20  # that are kept: runs of shipped models; bytes of those of large ones
 
 
 class ChangesError(ValueError):
