@@ -25,9 +25,9 @@ NOTICE_LOSS = """() => new MutationObserver(() => {
 LASTING = "causal_mask"  # the longest training, which goes on until all pages have shown it
 
 
-def start(teacher: Visit) -> str:
+def start(teacher: Visit, place: str = LESSON) -> str:
     """The code of a class that the teacher opens."""
-    page = teacher.open(LESSON)
+    page = teacher.open(place)
     page.locator("#lesson .choice").first.wait_for()
     page.locator("#class-start").click()
     expect(page.locator(".room-local")).to_be_visible()  # this server listens on 127.0.0.1 only
@@ -208,10 +208,8 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
 
 
 def test_speaker_notes_open_in_the_language_of_their_teacher(visit: Visit) -> None:
-    page = visit.open(f"{LESSON}&language=zh-Hans")
-    page.locator("#class-start").click()
-    page.locator("#room-code").wait_for()
-    page.keyboard.press("Escape")
+    start(visit, f"{LESSON}&language=zh-Hans")
+    page = visit.page
     page.locator("#room-more summary").click()
     with page.expect_popup() as opened:
         page.locator("#room-notes").click()

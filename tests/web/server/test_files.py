@@ -53,10 +53,6 @@ def client(store: ModelStore) -> Iterator[TestClient]:
         yield client
 
 
-def limit(store: ModelStore, **limits: int) -> None:
-    store.limits = Limits(**limits)
-
-
 @pytest.fixture
 def file() -> bytes:
     return as_file(packed())
@@ -96,9 +92,9 @@ def test_a_file_that_cannot_be_kept_is_refused_and_removed(
     for body in (b"", file[:-1]):  # tests/storage has every kind of a broken file
         assert upload(body) in ("file.foreign", "file.broken")
     assert upload(file, Accept="x") == "error.request"  # of no session
-    limit(store, parameters=100)
+    store.limits = Limits(parameters=100)
     assert upload(file) == "file.parameters"
-    limit(store, megabytes=1)
+    store.limits = Limits(megabytes=1)
     assert upload(as_file(packed(d_model=512, n_heads=4))) == "store.full"
     monkeypatch.setattr("secrets.token_hex", lambda size: "full")
     (store.folder / "full.safetensors").symlink_to("/dev/full")  # a device that has space for nothing
@@ -142,7 +138,7 @@ def uploads(*pieces: bytes, complete: bool = False, address: str = "1.1.1.1") ->
 async def test_an_upload_is_bounded_in_size_and_time_and_may_break_off(
     store: ModelStore, file: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limit(store, parameters=1000)
+    store.limits = Limits(parameters=1000)
     long = uploads(*[bytes(2**20)] * (max_file_bytes(1000) // 2**20 + 9))
     assert b"file.too_big" in await long.call()
     assert len(long.pieces) == 8  # it was not read to its end
