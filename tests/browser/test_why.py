@@ -10,7 +10,7 @@ from transformer.analysis.contribution import integrated_gradients, logit_lens
 from transformer.data.classroom.corpus import find
 
 from .catalogue import matching, percent, t
-from .conftest import Visit, translate, translator
+from .conftest import APP, Visit, translate, translator
 from .test_accessible import broken_rules
 
 
@@ -46,6 +46,15 @@ def test_a_word_is_explained_when_somebody_asks(shared: Visit) -> None:
     shared.step_slider.fill("1")
     shared.settle()
     assert shared.asked.count("why") == 3
+
+
+def test_a_panel_that_is_drawn_right_after_the_click_stays_closed(shared: Visit) -> None:
+    page = shared.go("classroom", step=7, why="word")
+    expect(page.locator(".why-table")).to_be_visible()
+    click = f"() => {APP}.then(({{ update }}) => {{ document.querySelector('.why-word summary').click(); update({{}}); }})"
+    page.evaluate(click)
+    expect(page.locator(".why-word")).not_to_have_attribute("open", re.compile(""))
+    expect(page.locator(".why-table")).to_be_hidden()
 
 
 def test_a_link_opens_the_panel_as_it_was(shared: Visit) -> None:

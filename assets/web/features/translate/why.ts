@@ -14,7 +14,8 @@ export function whyPanel(signal: AbortSignal) {
   const say = h("p", { class: "why-says", role: "status" });
   const [figure, below] = [h("div"), h("div")];
   const content = h("div", { class: "why-content" }, choice, say, scrollBox(figure), below);
-  const element = h("details", { class: "why-word" }, h("summary", {}, t("why.title")), content);
+  const summary = h("summary", {}, t("why.title"));
+  const element = h("details", { class: "why-word" }, summary, content);
   const isNew = changeDetector();
   let [step, isUnfolded, asked] = [0, false, 0];
   let answered = Promise.resolve();
@@ -61,6 +62,10 @@ export function whyPanel(signal: AbortSignal) {
     setChildren(below, folded ? link(t("inside.show_more", { count: folded }), unfold) : null, warning, about);
   }
 
+  summary.addEventListener("click", (event) => {
+    event.preventDefault(); // the draw opens and closes: one between the click and its toggle event would undo it
+    update({ why: element.open ? "closed" : "word" });
+  });
   element.addEventListener("toggle", async () => {
     if (element.open !== (state.why !== "closed")) update({ why: element.open ? "word" : "closed" });
     await ask();
