@@ -173,6 +173,16 @@ def test_a_guess_is_kept_for_its_question(visit: Visit) -> None:
     assert stop(page, 13).choices != before
 
 
+def test_what_is_said_of_a_repeated_word_names_it_as_its_choice_does(visit: Visit) -> None:
+    page = enter(visit, "classroom", "die Frau sieht die Katze", "&stop=5")
+    choices = stop(page, 5).choices
+    repeated = [i for i, choice in enumerate(choices) if choice.startswith("die (")]
+    assert len(repeated) == 2
+    for i in repeated:
+        page.keyboard.press(str(i + 1))
+        expect(page.locator("#lesson :is(.why, .reveal):visible")).to_contain_text(choices[i])
+
+
 def test_a_teacher_chooses_stops_and_their_order(visit: Visit) -> None:
     page = enter(visit, "toy", BIER, "&stops=12,1,14")
     bar = page.locator(".stops button")
