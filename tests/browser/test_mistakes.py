@@ -12,6 +12,7 @@ from transformer.web.api.mistakes import mistake
 from ..web.api.endpoints import ask
 from .catalogue import LOCALES, matching, percent, t
 from .conftest import PROJECTOR, TRAINED, Visit
+from .wire import asking
 
 DECODING = [each.name for each in MISTAKES.values() if each.kind == "decoding"]
 LIVE = "output_in_forward"  # the shortest training, and the only one here; tests/mistakes trains each
@@ -151,7 +152,8 @@ def test_another_run_shows_its_own_numbers_and_a_closed_part_asks_nothing(visit:
     visit.ask("Heute sieht der Lehrer den Hund")
     visit.settle()
     assert "mistake" not in visit.asked
-    page.locator("#breakit button[value=mistakes]").click()
+    with asking(page, "mistake"):
+        page.locator("#breakit button[value=mistakes]").click()
     visit.settle()
     assert visit.asked.count("mistake") == 1
 

@@ -194,6 +194,7 @@ def test_a_model_that_does_not_come_leaves_the_other(faulty: BrowserContext, sit
     expect(page.locator("#translation")).to_contain_text("coke")
     page.locator("#checkpoint").select_option("classroom")
     expect(page.locator("#top .message")).to_contain_text(t("error.no_file"))
+    until(lambda: bool(page.evaluate(SETTLED)))  # what else was asked has tried to load it, too
     faulty.unroute_all()
     ask(page, HUND)
     expect(page.locator("#translation")).to_contain_text("dog")

@@ -88,9 +88,10 @@ function seedControl(shown: () => number) {
   const { max } = DECODING_SETTINGS.seed;
   const oninput = () => /^\d{1,9}$/.test(input.value) && update({ seed: Number(input.value) });
   const input = h("input", { type: "number", min: 0, max, step: 1, inputmode: "numeric", oninput });
-  const again = button("pill", t("decoding.again"), () => update({ seed: (shown() + 1) % (max + 1) }));
+  const latest = () => state.seed ?? shown(); // its sentence may be on its way
+  const again = button("pill", t("decoding.again"), () => update({ seed: (latest() + 1) % (max + 1) }));
   const control = h("span", { class: "seed" }, h("span", { class: "stepper" }, input), again);
-  const draw = () => setUnlessTyped(input, String(state.seed ?? shown()));
+  const draw = () => setUnlessTyped(input, String(latest()));
   return { element: setting("seed", control, input), draw };
 }
 
