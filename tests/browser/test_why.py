@@ -86,10 +86,13 @@ def test_the_picture_says_what_each_layer_would_output(shared: Visit) -> None:
         expect(said.first).to_have_accessible_name(t("overview.lens.layer", layer=1, token=words[0], share=shown))
         expect(page.locator("#overview .said.turn")).to_have_count(1)
     counts = [f"{round(share * len(run.output))}" for share in lens.agreement]
+    legend = page.locator("#overview .overview-legend").first
     for layer, count in enumerate(counts, 1):
-        legend = page.locator("#overview .overview-legend").first
         expect(legend).to_contain_text(t("overview.lens.agrees", layer=layer, steps=count))
     assert broken_rules(page) == []
+    shared.go("toy", tab="overview")
+    assert (logit_lens(translator("toy"), translate("toy")).agreement == 1).all()
+    expect(legend).to_contain_text(t("overview.lens.agree_equally", layer=1, last=6, steps=6))
 
 
 SENTENCE = "Den Hund sieht der Lehrer"

@@ -37,14 +37,18 @@ const saidCells = ({ layers, turn }: Readings) =>
     return h("td", { class: name }, word(token, "target"), " ", h("small", {}, formatPercent(probability)));
   });
 
-/** At how many steps each layer says what is output. */
-export const agreeing = (lens: Lens, run: Run) =>
-  formatList(
-    lens.tokens.map((row, layer) => {
-      const steps = row.filter((token, step) => token === tokenRun(run).output[step]).length;
-      return t("overview.lens.agrees", { layer: layer + 1, steps });
-    }),
-  );
+/** At how many steps each layer says what is output; layers in a row that do so equally often are named together. */
+export function agreeing(lens: Lens, run: Run) {
+  const { output } = tokenRun(run);
+  const steps = lens.tokens.map((row) => row.filter((token, step) => token === output[step]).length);
+  const firsts = [...steps.keys()].filter((layer) => steps[layer] !== steps[layer - 1]);
+  const parts = firsts.map((first, i) => {
+    const last = firsts[i + 1] ?? steps.length;
+    const places = { layer: first + 1, last, steps: steps[first] };
+    return t(last > first + 1 ? "overview.lens.agree_equally" : "overview.lens.agrees", places);
+  });
+  return formatList(parts);
+}
 
 /** How far the layers before the last can be believed. */
 export const lensCaveat = (lens: Lens, run: Run) =>

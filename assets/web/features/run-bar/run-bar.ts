@@ -201,10 +201,12 @@ function fitTokens({ source, target }: Parts) {
   const now = target.children[state.step];
   if (!line || !now) return;
   line.style.removeProperty("zoom");
+  line.classList.remove("cut");
   const { clientWidth, scrollWidth } = line;
   if (scrollWidth <= clientWidth) return;
   const least = isPresenting() ? MIN_ZOOM_PRESENTING : MIN_ZOOM;
   line.style.setProperty("zoom", String(Math.max(least, clientWidth / scrollWidth - 0.01)));
+  line.classList.toggle("cut", line.scrollWidth > line.clientWidth);
   scrollToMiddle(line, now);
 }
 
