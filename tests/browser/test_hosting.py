@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, expect
 
 from transformer.web.api.table import ACTIONS, QUESTIONS
 from transformer.web.server.files import ROUTES
@@ -23,7 +23,7 @@ from ..visitors import Connection, Question, Visitor, ask, right, sentences, tra
 from ..web.loop import in_a_loop
 from .catalogue import t
 from .conftest import BIER, Server, post, visiting
-from .wire import act, action, question
+from .wire import action
 
 JSON = {"Content-Type": "application/json"}
 COLA = "ich mochte ein cola"
@@ -50,32 +50,6 @@ def replica(log: Path) -> Iterator[Server]:
     """Beside the server of all tests, which is another."""
     with Server(log=log, TRANSFORMER_LOG="json", TRANSFORMER_MCP="1") as server:
         yield server
-
-
-def test_any_replica_answers_any_click_alike(replica: Server, url: str, browser: Browser) -> None:
-    replicas, asked = (replica.url, url), list[str]()
-    turns = itertools.cycle(replicas)
-
-    def to_the_next(route: Route) -> None:
-        """As a load balancer does, which keeps nobody on a replica."""
-        asked.append(question(route.request))
-        own, other = replica.url, next(turns)
-        headers = route.request.headers | {"origin": other.rstrip("/")}
-        route.fulfill(response=route.fetch(url=route.request.url.replace(own, other), headers=headers))
-
-    with visiting(browser, replica.url) as visit:
-        visit.open()
-        visit.page.route("**/api/*", to_the_next)
-        for sentence, output in ((COLA, "i want a coke . E"), (BIER, "i want a beer . E")) * 2:
-            visit.ask(sentence)
-            expect(visit.translation).to_have_text(output)
-        for tab in ("inside", "break", "attention"):
-            visit.tab(tab)
-            visit.settle()
-        visit.page.unroute_all()
-    assert asked.count("translate") == 4
-    one, two = (act(each, "sample", BIER, 2.0, 0, 1.0, 7, "toy").json()["data"] for each in replicas)
-    assert one == two
 
 
 # Tools, logs

@@ -131,20 +131,6 @@ def test_every_tab_is_there_for_everybody(browser: Browser, site: str) -> None:
             assert broken_rules(page, whole=True) + faults(page, LOOK, "size") == [], tab
 
 
-def test_a_run_is_computed_as_on_a_server(browser: Browser, site: str) -> None:
-    with visiting(browser) as context:
-        page = opened(context, f"{site}?checkpoint=classroom&tab=attention&kind=cross&layer=2&head=3&drawing=table")
-        ask(page, HUND)
-        run = translate("classroom", sentence=HUND)
-        expect(page.locator("#translation .chip")).to_have_text(list(run.output))
-        for query, row in enumerate(run.attention.cross[1].weights[2]):
-            cells = page.locator("#attention .weights tbody tr").nth(query).locator("td")
-            expect(cells).to_have_text([f"{weight:.3f}" for weight in row])
-        page.get_by_role("tab", name=t("tab.break")).click()
-        page.locator("#decoding button, button[value=decoding]").first.click()
-        expect(page.locator("#decoding")).to_contain_text(run.output[1])
-
-
 def test_what_needs_a_server_says_so_and_nothing_is_offered_in_vain(browser: Browser, site: str) -> None:
     with visiting(browser) as context:
         page = opened(context, f"{site}?tab=train&checkpoint=classroom")

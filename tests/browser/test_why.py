@@ -51,7 +51,9 @@ def test_a_word_is_explained_when_somebody_asks(shared: Visit) -> None:
 def test_a_panel_that_is_drawn_right_after_the_click_stays_closed(shared: Visit) -> None:
     page = shared.go("classroom", step=7, why="word")
     expect(page.locator(".why-table")).to_be_visible()
-    click = f"() => {APP}.then(({{ update }}) => {{ document.querySelector('.why-word summary').click(); update({{}}); }})"
+    click = (
+        f"() => {APP}.then(({{ update }}) => {{ document.querySelector('.why-word summary').click(); update({{}}); }})"
+    )
     page.evaluate(click)
     expect(page.locator(".why-word")).not_to_have_attribute("open", re.compile(""))
     expect(page.locator(".why-table")).to_be_hidden()

@@ -7,13 +7,11 @@ import itertools
 import json
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
 from transformer import Recorder, Translator
-from transformer.analysis.sublayer import inspect_sublayer, record
 from transformer.inference.attention_maps import KINDS, LOCATIONS, Kind
 from transformer.inference.interventions import (
     CHANGES,
@@ -104,26 +102,6 @@ def test_a_forced_word_is_that_of_a_prefix_and_overrides_it(toy: Translator) -> 
     assert_close(run, toy.translate("ich möchte ein Bier", forced=("i", "want", "a", "coke")))
     first = toy.translate("ich möchte ein Bier", forced=("a",), interventions=changes(ForceWord(0, "i")))
     assert_close(first, toy.translate("ich möchte ein Bier"))
-
-
-# Complete runs
-
-
-@pytest.mark.parametrize("change", EVERY, ids=repr)
-def test_the_sublayers_of_a_changed_run_are_its_own(babbler: Translator, change: Change) -> None:
-    run = babbler.translate(SENTENCE, interventions=changes(change))
-    assert run.interventions == changes(change)
-    for stack in (run.source_input, run.target_input):
-        np.testing.assert_allclose(stack.embedding + stack.positions, stack.input, atol=1e-5)
-    for kind in KINDS:
-        for layer, m in enumerate(run.attention.of(kind)):
-            one = inspect_sublayer(babbler, run, kind, layer)
-            np.testing.assert_allclose(one.weights, m.weights, atol=1e-5)
-            assert (one.allowed == m.allowed).all()
-            assert ((m.weights > 0) == m.allowed).all()
-    last = record(babbler, run)["logits"][0, -1].softmax(-1)
-    token = babbler.checkpoint.tgt_vocab.ids[run.output[-1]]
-    assert run.steps[-1].probability == pytest.approx(float(last[token]), abs=1e-5)
 
 
 # Combined

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from transformer.data import CORPORA
-from transformer.live.mistake_training import for_page
 from transformer.messages import MessageError
 from transformer.mistakes import MISTAKES, DecodingMistake
 from transformer.web.api import mistakes
@@ -14,33 +12,7 @@ from transformer.web.client import Client
 from transformer.web.sessions.models import translator
 from transformer.web.sessions.shared_run import Event
 
-from .endpoints import BEER, SENTENCES, as_sent, ask, called
-
-
-def asked(name: str, checkpoint: str, sentence: str) -> dict[str, Any]:
-    """An answer as it reaches the page."""
-    return ask(mistakes.mistake, {"checkpoint": checkpoint, "sentence": sentence, "name": name})
-
-
-# What the page asks
-
-
-@pytest.mark.parametrize(
-    ("name", "checkpoint"), [("cross_padding", "toy"), ("unscaled", "classroom"), ("no_eval", "toy")]
-)
-def test_a_mistake_is_shown_in_the_run_or_where_it_can_be_seen(name: str, checkpoint: str) -> None:
-    sentence, mistake = SENTENCES[checkpoint], MISTAKES[name]
-    sent = asked(name, checkpoint, sentence)
-    assert isinstance(mistake, DecodingMistake)
-    other = None
-    if mistake.shown_on not in (None, checkpoint):
-        checkpoint, sentence = other, _ = "classroom", CORPORA["classroom"].examples[0].sentence
-    found = for_page(mistake.run(translator(checkpoint), sentence))
-    assert sent == as_sent({"model": other, **found})
-    assert sent["sentence"] == sentence
-
-
-# What programs ask
+from .endpoints import BEER, as_sent, called
 
 
 def test_a_program_gets_code_numbers_and_texts() -> None:
