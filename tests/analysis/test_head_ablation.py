@@ -87,18 +87,13 @@ def test_a_sweep_equals_a_loop_over_heads_and_sentences(pad_source: bool, babble
     in_parts = {head: mean for part in parts for head, mean in part.items()}
     assert found.baseline == pytest.approx(looped(), rel=1e-4) == pytest.approx(in_parts[None], rel=1e-4)
     for kind in KINDS:
+        np.testing.assert_allclose(found.drop(kind), found.baseline - found.ablated[kind], atol=1e-5)
         for layer, head in np.ndindex(2, translator.checkpoint.model.config.n_heads):
             expected = pytest.approx(looped(AblateHead(kind, layer, head)), rel=1e-3)
             assert found.ablated[kind][layer, head] == expected
             assert in_parts[kind, layer, head] == expected
-
-
-def test_some_head_of_the_classroom_matters(classroom: Translator) -> None:
-    run = classroom.translate("Heute habe ich ein kaltes Bier getrunken")
-    found = ablate_every_head(classroom.checkpoint, [(run.sentence, run.text)])
-    assert max(found.drop(kind).max() for kind in KINDS) > 0.05
     with pytest.raises(ValueError, match="no sentence pair"):
-        ablate_every_head(classroom.checkpoint, [])
+        ablate_every_head(translator.checkpoint, [])
 
 
 # Memory

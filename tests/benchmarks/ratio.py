@@ -10,10 +10,6 @@ HEADING = """\
 | --- | --- | --- | --- | --- | --- | --- |"""
 
 
-class MissingError(Exception):
-    """This machine lacks a requirement of a measurement."""
-
-
 @dataclass(frozen=True)
 class Ratio:
     """Our time over theirs, round by round.

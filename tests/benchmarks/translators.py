@@ -23,7 +23,7 @@ from transformer.network.engine import DecodingEngine
 from transformer.storage.marian import load_marian
 
 from .models import NEVER, decoded, words
-from .ratio import MissingError, Ratio, in_turn, ratio
+from .ratio import Ratio, in_turn, ratio
 
 MARIAN = "Marian of `transformers`"
 TOKENS = 32  # of the source and of the output
@@ -159,21 +159,7 @@ def _printed(code: str, folder: Path) -> str:
 
 
 def measure() -> Iterator[Ratio]:
-    """Measure all rows, in about two minutes.
-
-    Raises:
-        MissingError: sentencepiece or transformers is not installed.
-    """
-    try:
-        import ctranslate2  # noqa: F401
-        import sentencepiece  # noqa: F401
-        import transformers  # noqa: F401
-    except ImportError as error:
-        raise MissingError(f"the package {error.name}") from error
-    return _measured()
-
-
-def _measured() -> Iterator[Ratio]:
+    """Measure all rows, in about two minutes."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         marian_folder(folder, pieces=PIECES, **SIZES)

@@ -16,14 +16,9 @@ from transformer.live.stream import live
 from .catalogue import EN, matching, t
 from .conftest import Visit, follow, in_menu, move, until
 from .test_lesson import ALL, HIDE, LINKS, STOPS
+from .test_train import SPANISH
 
-PAIRS = [
-    ["Yo bebo agua.", "I drink water."],
-    ["Yo bebo leche.", "I drink milk."],
-    ["Ella bebe agua.", "She drinks water."],
-    ["Ella bebe leche.", "She drinks milk."],
-    ["Yo como pan.", "I eat bread."],
-]
+PAIRS = [[*SPANISH[i]] for i in (0, 1, 4, 5, 6)]
 NAME = "other"
 SHAPE: dict[str, Any] = {"d_model": 33, "n_heads": 1, "layers": 1, "d_ff": 64, "positional_encoding": False}
 SHAPE |= {"tie_weights": True, "norm_first": True}
