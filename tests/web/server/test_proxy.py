@@ -1,4 +1,4 @@
-"""The README's nginx before two real replicas: who comes to which, what is refused, and a class on both."""
+"""The README's nginx before two real replicas: who comes to which, what is refused, and what a killed one leaves."""
 
 import http.client
 import json
@@ -18,7 +18,7 @@ from ..nginx import MISSING, PRINTED, PROGRAM, nginx_before
 pytestmark = pytest.mark.slow
 
 # Each test has an address of its own, as the limits count.
-STICKY, CLASS, FORGED, FLOOD, HONEST = (f"127.0.0.{n}" for n in range(11, 16))
+STICKY, FORGED, FLOOD, HONEST = (f"127.0.0.{n}" for n in range(11, 15))
 PAGE_FILES = 40  # requests of one page that loads
 BURST = int(re.search(r"burst=(\d+)", PRINTED)[1])
 

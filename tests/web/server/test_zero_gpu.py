@@ -35,13 +35,14 @@ sys.meta_path.insert(0, Imports)
 """
 
 
+HEARD: list[str] = []  # what the hub was asked
+
+
 class Hub(BaseHTTPRequestHandler):
     """Stands in for SPACES_ZERO_DEVICE_API_URL, and has no GPU."""
 
-    heard: list[str]
-
     def do_POST(self) -> None:
-        self.heard.append(self.path)
+        HEARD.append(self.path)
         self.send_response(200 if self.path == "/startup-report" else 503)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -51,16 +52,10 @@ class Hub(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def heard() -> list[str]:
-    """What the hub was asked."""
-    return []
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, heard: list[str]) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("site")
     (folder / "sitecustomize.py").write_text(SITE)
-    hub = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Hub,), {"heard": heard}))
+    hub = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
     threading.Thread(target=hub.serve_forever, daemon=True).start()
     with Server(
         SPACES_ZERO_GPU="true",
@@ -73,18 +68,18 @@ def server(tmp_path_factory: pytest.TempPathFactory, heard: list[str]) -> Iterat
     hub.shutdown()
 
 
-def test_the_start_is_reported_and_the_shipped_models_are_on_the_processor(server: Server, heard: list[str]) -> None:
-    assert heard == ["/startup-report"]
+def test_the_start_is_reported_and_the_shipped_models_are_on_the_processor(server: Server) -> None:
+    assert HEARD == ["/startup-report"]
     health, config = (httpx.get(f"{server.url}{path}", trust_env=False, timeout=60) for path in ("health", "config"))
     assert health.json()["device"] == "cpu"
     assert json.dumps(Message("device.zero_gpu").for_page()["english"])[1:-1] in config.text
 
 
-def test_a_large_training_asks_for_a_gpu_and_does_without(server: Server, heard: list[str]) -> None:
-    asked, begun = train("me", 2, "toy", d_model=256, n_heads=4, d_ff=1024, layers=3), len(heard)
+def test_a_large_training_asks_for_a_gpu_and_does_without(server: Server) -> None:
+    asked, begun = train("me", 2, "toy", d_model=256, n_heads=4, d_ff=1024, layers=3), len(HEARD)
     how: dict[str, Any] = {"json": asked.body, "headers": asked.headers | {"X-IP-Token": TOKEN}, "timeout": 180}
     answer = httpx.post(server.url + asked.path, **how, trust_env=False)
     names = [json.loads(line)["event"] for line in answer.text.splitlines()]
     assert names.count("started") == names.count("trained") == 1
-    (heard_of,) = [urlsplit(path) for path in heard[begun:]]
+    (heard_of,) = [urlsplit(path) for path in HEARD[begun:]]
     assert (heard_of.path, parse_qs(heard_of.query)["token"]) == ("/schedule", [TOKEN])
