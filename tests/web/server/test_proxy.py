@@ -1,4 +1,4 @@
-"""The README's nginx before two real replicas: who comes to which, what is refused, and what a killed one leaves."""
+"""The README's nginx before two real replicas: who comes to which, what is refused, and a class on both."""
 
 import http.client
 import json
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any
 
 import httpx
 import pytest
@@ -18,7 +19,7 @@ from ..nginx import MISSING, PRINTED, PROGRAM, nginx_before
 pytestmark = pytest.mark.slow
 
 # Each test has an address of its own, as the limits count.
-STICKY, FORGED, FLOOD, HONEST = (f"127.0.0.{n}" for n in range(11, 15))
+STICKY, CLASS, FORGED, FLOOD, HONEST = (f"127.0.0.{n}" for n in range(11, 16))
 PAGE_FILES = 40  # requests of one page that loads
 BURST = int(re.search(r"burst=(\d+)", PRINTED)[1])
 
@@ -67,6 +68,41 @@ def test_a_visitor_stays_on_a_replica(site: Site) -> None:
     assert sorted(httpx.get(server.url + path, trust_env=False).status_code for server in site.servers) == [200, 404]
     others = {site.visitor(STICKY).get(path).status_code for _ in range(20)}
     assert others == {200, 404}
+
+
+def test_a_class_has_its_teacher_and_its_phones_on_different_replicas(site: Site) -> None:
+    teacher = site.visitor(CLASS)
+    path = uploaded(teacher)
+    phones = [site.visitor(CLASS) for _ in range(30)]
+    elsewhere = [n for n, phone in enumerate(phones) if phone.get(path).status_code == 404]
+    assert 0 < len(elsewhere) < 30
+    opened = teacher.post("api/open_class", json={"page": "http://page.example/"}).json()
+    code, secret = {"code": opened["code"]}, {"secret": opened["secret"]}
+    with ExitStack() as streams:
+
+        def heard(client: httpx.Client, who: dict[str, str]) -> Iterator[dict[str, Any]]:
+            answer = streams.enter_context(client.stream("POST", "api/follow_class", json=code | who))
+            assert answer.status_code == 200
+            events = (json.loads(line) for line in answer.iter_lines())
+            return (event for event in events if event["event"] == "class")
+
+        projector = heard(teacher, secret)
+        seen = [heard(phone, {"student": f"{n}"}) for n, phone in enumerate(phones)]
+        for phone, each in zip(phones, seen, strict=True):
+            phone.cookies.clear()
+            phone.cookies.set("replica", next(each)["replica"])  # as the page does it
+        ask = {"do": "ask", "about": "stop.1", "choices": ["a", "b"]}
+        assert teacher.post("api/lead_class", json=code | secret | ask).status_code == 200
+        for n, each in enumerate(seen):
+            while (question := next(each)["question"]) is None:
+                pass
+            vote = {"student": f"{n}", "question": question["id"], "round": 0, "choice": n % 2}
+            # Without the cookies of the class every request may come to any replica.
+            answer = httpx.post(f"{site.url}api/vote", json=code | vote, timeout=60, trust_env=False, verify=False)
+            assert answer.status_code == 200
+        while not (shown := next(projector)["question"]) or shown["answered"] < len(phones):
+            pass
+        assert {phones[n].get(path).status_code for n in elsewhere} == {200}  # now they are where their teacher is
 
 
 def test_an_address_cannot_be_forged(site: Site) -> None:
