@@ -147,15 +147,6 @@ def test_each_layer_reads_the_output_of_the_previous_one(ran: Runs) -> None:
         close(out.detach().numpy(), seen[f"{stack}.output"][0].numpy())
 
 
-def test_a_model_in_training_mode_is_inspected_without_dropout() -> None:
-    translator = babbler_of(dropout=0.5)
-    run = translator.translate("wort3 wort1")
-    expected = inspect_sublayer(translator, run, "cross", 1)
-    translator.checkpoint.model.train()
-    np.testing.assert_array_equal(inspect_sublayer(translator, run, "cross", 1).layer_output, expected.layer_output)
-    assert translator.checkpoint.model.training
-
-
 @pytest.mark.parametrize(
     ("layer", "part", "row", "message"),
     [

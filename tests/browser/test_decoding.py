@@ -27,10 +27,6 @@ def go(visit: Visit, checkpoint: str, sentence: str = "", **place: Any) -> Page:
     return page
 
 
-def strategy(page: Page, name: str) -> Locator:
-    return page.locator("#decoding").get_by_role("button", name=name, exact=True)
-
-
 def texts(locator: Locator) -> list[str]:
     return [each.strip() for each in locator.all_text_contents()]
 
@@ -63,7 +59,7 @@ def test_width_one_is_greedy_and_late_answers_replace_nothing(shared: Visit) -> 
     for width in "135241":  # quicker than the answers
         page.locator("#decoding [data-setting=width]").get_by_role("button", name=width).click()
     for name in ("sampling", "beam"):
-        strategy(page, t(f"decoding.{name}")).click()
+        shared.press(t(f"decoding.{name}"))
     expect(page.locator(SAY)).to_have_text(matching("decoding.beam.say_one", beam=translate("toy").text))
     shared.settle()
     kept = texts(page.locator(f"{NODE}:not([data-fate=dropped]) .label"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from transformer import Translation, Translator
+from transformer import Translator
 from transformer.analysis.sublayer import inspect_sublayer
 from transformer.inference.decoding import Sampling
 
@@ -22,14 +22,9 @@ TABS = ("overview", "translate", "attention", "positions", "inside")
 
 
 @pytest.fixture(scope="module")
-def run() -> Translation:
-    return translate("toy")
-
-
-@pytest.fixture(scope="module")
-def file(run: Translation, tmp_path_factory: pytest.TempPathFactory) -> str:
+def file(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("file") / "run.html"
-    run.to_html(path, ablations=True)
+    translate("toy").to_html(path, ablations=True)
     return path.as_uri()
 
 
@@ -77,8 +72,9 @@ def test_every_tab_is_there_for_everybody(browser: Browser, file: str) -> None:
             assert broken_rules(page, whole=True) + faults(page, LOOK, "size") == [], tab
 
 
-def test_it_says_the_numbers_of_the_run(browser: Browser, file: str, run: Translation) -> None:
+def test_it_says_the_numbers_of_the_run(browser: Browser, file: str) -> None:
     """What it opens with, and what is asked for. What it holds is tested in tests/web/api/test_frozen.py."""
+    run = translate("toy")
     with reading(browser) as page:
         opened(page, f"{file}#tab=translate")
         first = page.locator("#story .candidates li").first

@@ -1,4 +1,4 @@
-"""A public server: replicas, restarts, health, logs, hostile requests, tools, load. A load balancer is in
+"""A public server: restarts, health, logs, hostile requests, tools, load. A load balancer is in
 tests/web/server/test_proxy.py."""
 
 import asyncio
@@ -64,13 +64,6 @@ def mcp(url: str, method: str, **params: Any) -> dict[str, Any]:
     return result
 
 
-def tool(url: str, name: str, /, **arguments: Any) -> tuple[bool, str]:
-    """Whether a call failed, and its answer."""
-    answer = mcp(url, "tools/call", name=name, arguments=arguments)
-    (content,) = answer["content"]
-    return answer["isError"], content["text"]
-
-
 def test_language_models_have_every_action_as_a_tool(replica: Server, url: str) -> None:
     """Each call may come to another replica: it names no session."""
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
@@ -79,8 +72,9 @@ def test_language_models_have_every_action_as_a_tool(replica: Server, url: str) 
     assert tools.keys() == {action.__name__ for action in ACTIONS}
     assert all(each["description"] and each["inputSchema"]["properties"] for each in tools.values())
     for sentence, failed, said in ((BIER, False, "i want a beer ."), (SECRET, True, "does not know")):
-        has_failed, answer = tool(replica.url, "translate", sentence=sentence)
-        assert (has_failed, said in answer) == (failed, True)
+        answer = mcp(replica.url, "tools/call", name="translate", arguments={"sentence": sentence})
+        (content,) = answer["content"]
+        assert (answer["isError"], said in content["text"]) == (failed, True)
     off = post(url, "gradio_api/mcp/", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     assert off.status_code in (404, 405)
 

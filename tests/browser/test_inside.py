@@ -61,10 +61,6 @@ def show(visit: Visit, look: Look) -> Page:
     return page
 
 
-def press(page: Page, group: str, name: str) -> None:
-    page.locator("#inside").get_by_role("group", name=t(group)).get_by_role("button", name=name, exact=True).click()
-
-
 def test_every_number_follows_from_those_that_are_shown(wide: Visit) -> None:
     look = Look("decoder", 4, 1, 1)  # which does not see all words
     page = show(wide, look)
@@ -105,8 +101,9 @@ def test_the_latest_question_is_shown(wide: Visit) -> None:
     expect(panel.locator(".arithmetic").first).to_be_visible()
     before = panel.inner_text()
     held = Hold(page, "inside")
+    layers = page.locator("#inside").get_by_role("group", name=t("layer"))
     for layer in "36":
-        press(page, "layer", layer)
+        layers.get_by_role("button", name=layer, exact=True).click()
     look = Look("cross", 5, 4, 1)
     expect_look(page, look)
     expect(panel).not_to_have_text(before)  # it was of the layer before

@@ -1,6 +1,7 @@
 """Three languages: every text comes from a catalogue, and choosing another one loses nothing of the visitor's place."""
 
 import re
+from functools import partial
 
 from playwright.sync_api import Page, expect
 
@@ -53,14 +54,10 @@ def point_at_positions(page: Page) -> None:
         expect(figure.locator(".pointed-number").first).to_be_visible()
 
 
-def typing(sentence: str) -> Doing:
-    return lambda page: type_sentence(page, sentence)
-
-
 # What a visitor sees elsewhere than in the places that test_accessible.py walks through.
 MORE: list[Place] = [
     *(
-        (f"a refusal of {sentence[:9]}", {"tab": "translate"}, "#sentence", typing(sentence))
+        (f"a refusal of {sentence[:9]}", {"tab": "translate"}, "#sentence", partial(type_sentence, sentence=sentence))
         for sentence in ("", "x" * 600, "ein Bier möchte ich")
     ),
     ("an example", {}, ".examples button", clicking(".examples button")),

@@ -16,7 +16,6 @@ from .wire import asking
 
 DECODING = [each.name for each in MISTAKES.values() if each.kind == "decoding"]
 LIVE = "output_in_forward"  # the shortest training, and the only one here; tests/mistakes trains each
-SIDES = ("wrong", "right")
 OPEN = "?tab=break&part=mistakes"
 
 
@@ -72,7 +71,7 @@ def test_an_exercise_from_its_symptom_to_its_lines(shared: Visit, name: str) -> 
     exercise = choose(page, name)
     expect(exercise.locator(".say")).to_have_text(symptom(name))
     guess_right(page, name)
-    for which in SIDES:
+    for which in ("wrong", "right"):
         expect(exercise.locator(f".sides .{which} .output")).not_to_be_empty()
 
 

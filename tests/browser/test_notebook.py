@@ -14,7 +14,6 @@ from playwright.sync_api import Browser, FrameLocator, Page, expect
 from .catalogue import t
 from .conftest import ROOT, Server
 
-pytestmark = pytest.mark.slow
 pytest.importorskip("jupyterlab")
 
 CELLS = (

@@ -47,20 +47,12 @@ def site(folder: Path) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="module")
-def one_visitor(browser: Browser) -> Iterator[BrowserContext]:
+@pytest.fixture
+def faulty(browser: Browser) -> Iterator[BrowserContext]:
+    """A visitor whose requests a test lets fail: no service worker answers them."""
     context = browser.new_context(**LAPTOP, service_workers="block")
     yield context
     context.close()
-
-
-@pytest.fixture
-def faulty(one_visitor: BrowserContext) -> Iterator[BrowserContext]:
-    """Whose requests a test lets fail: no service worker answers them."""
-    yield one_visitor
-    one_visitor.unroute_all()
-    for page in one_visitor.pages:
-        page.close()
 
 
 @contextmanager
@@ -161,21 +153,16 @@ def test_what_needs_a_server_says_so_and_nothing_is_offered_in_vain(browser: Bro
         expect(page.locator("#class")).to_contain_text(t("error.needs_server"))
 
 
-@pytest.mark.parametrize("lost", ["engine.js", "toy.planes.gz"])
-def test_a_file_that_does_not_come_is_said_and_asked_for_again(faulty: BrowserContext, site: str, lost: str) -> None:
-    faulty.route(f"**/{lost}", lambda route: route.abort())
+def test_a_file_that_does_not_come_is_said_and_asked_for_again_and_another_model_stays(
+    faulty: BrowserContext, site: str
+) -> None:
+    """What asks about a model that does not come says why there is no answer, on every tab."""
+    faulty.route("**/engine.js", lambda route: route.abort())
     page = opened(faulty, site)
     ask(page, "ich mochte ein cola")
     expect(page.locator("#top .message")).to_contain_text(t("error.no_file"))
     faulty.unroute_all()
-    ask(page, "ich mochte ein cola")
-    expect(page.locator("#translation")).to_contain_text("coke")
-
-
-def test_a_model_that_does_not_come_leaves_the_other(faulty: BrowserContext, site: str) -> None:
-    """What asks about it says why there is no answer, on every tab, and asks again."""
     faulty.route("**/classroom.planes.gz", lambda route: route.abort())
-    page = opened(faulty, site)
     ask(page, "ich mochte ein cola")
     expect(page.locator("#translation")).to_contain_text("coke")
     page.locator("#checkpoint").select_option("classroom")

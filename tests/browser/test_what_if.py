@@ -5,7 +5,6 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from transformer import Translation
 from transformer.analysis.experiments import shipped
 
 from . import maps
@@ -31,10 +30,6 @@ def go(visit: Visit, checkpoint: str, changes: str = "", tab: str = "break", **o
 
 def chips(page: Page) -> Locator:
     return page.locator("#top .change")
-
-
-def expect_output(page: Page, run: Translation) -> None:
-    expect(page.locator("#translation .chip")).to_have_text(list(run.output))
 
 
 def expect_made(page: Page, *changes: str) -> None:
@@ -125,7 +120,7 @@ def test_heads_are_silenced_isolated_and_measured_on_their_map(shared: Visit) ->
     page.get_by_role("button", name=f"{t('changed.undo')}: {first}").click()
     expect_made(page, "ablate.cross.1.4")
     run = translate(CLASSROOM, {"do": "ablate", "kind": "cross", "layer": 0, "head": 3})
-    expect_output(page, run)
+    expect(shared.words).to_have_text(list(run.output))
     move(page, {"layer": 1, "head": 0})
     for name, each in (("original", translate(CLASSROOM)), ("modified", run)):
         told = re.compile(f"^{t(f'whatif.{name}')}.*{each.attention.cross[1].weights[0].max():.2f}")

@@ -212,7 +212,6 @@ CELLS = SENTENCES.map(str.strip).filter(lambda cell: len(cell) <= 50)
 PAIRS = st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=8)
 
 
-@settings(max_examples=30)
 @given(PAIRS, st.sampled_from(DELIMITERS), st.sampled_from(["\n", "\r", "\r\n"]), st.booleans(), st.booleans())
 def test_a_spreadsheets_file_is_read_back(
     pairs: list[tuple[str, str]], delimiter: str, end: str, header: bool, quote_all: bool
@@ -283,7 +282,6 @@ def test_the_page_has_examples_words_and_pairs_to_show() -> None:
         uploaded_corpus([])
 
 
-@settings(max_examples=30)
 @given(PAIRS, st.booleans())
 @example([("P S E", "p s e P")], True)
 @example([("Ist das so ?", "Is that so ?"), ("? a", "? b ?")], True)

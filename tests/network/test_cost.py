@@ -33,7 +33,6 @@ def configs(draw: st.DrawFn) -> TransformerConfig:
     return TransformerConfig(src_vocab_size=words, d_model=width, n_heads=heads, tie_weights=tie, **fields)
 
 
-@settings(max_examples=30)
 @given(configs())
 def test_the_parameters_are_those_of_the_network(config: TransformerConfig) -> None:
     assert count_parameters(config) == sum(parameter.numel() for parameter in Transformer(config).parameters())

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
@@ -154,7 +154,6 @@ def test_a_file_beyond_a_limit_is_refused(saved: Path, other: Path) -> None:
     assert refusal(other, max_parameters=1000) == ("file.too_big", {"most": 1000})
 
 
-@settings(max_examples=30)
 @given(st.data(), st.integers(1, 255))
 def test_a_changed_byte_is_detected_or_without_meaning(
     saved: Path, folder: Path, data: st.DataObject, change: int

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from ..browser.conftest import ROOT, Server, free_port, until
 
-NOTHING: Mapping[str, str] = {}
 PROGRAM = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 MISSING = "there is no nginx (on Debian and Ubuntu: apt install nginx)"
 (PRINTED,) = re.findall(r"^```nginx\n(.*?)^```", (ROOT / "transformer/web/README.md").read_text(), re.M | re.S)
@@ -28,7 +27,7 @@ http {{
 
 
 @contextmanager
-def nginx_before(servers: list[Server], folder: Path, changed: Mapping[str, str] = NOTHING) -> Iterator[int]:
+def nginx_before(servers: list[Server], folder: Path, changed: Mapping[str, str] | None = None) -> Iterator[int]:
     """The port of nginx, whose files are in the folder; each server has TRANSFORMER_PROXIES=1.
 
     Args:
@@ -41,7 +40,7 @@ def nginx_before(servers: list[Server], folder: Path, changed: Mapping[str, str]
     port, printed = free_port(), PRINTED
     addresses = [f"server 127.0.0.1:{server.port};" for server in servers]
     replicas = {f"server 10.0.0.{n}:7860;": each for n, each in enumerate((*addresses, "")[:2], 1)}
-    for old, new in {"listen 80": f"listen 127.0.0.1:{port}", **replicas, **changed}.items():
+    for old, new in {"listen 80": f"listen 127.0.0.1:{port}", **replicas, **(changed or {})}.items():
         assert printed.count(old) == 1
         printed = printed.replace(old, new)
     (folder / "nginx.conf").write_text(AROUND.format(folder=folder, printed=printed))

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from pydantic import TypeAdapter
 
 from transformer.messages import MessageError, catalogues
@@ -81,7 +81,6 @@ def test_changes_reach_every_view_of_a_run(function: Function) -> None:
 
 
 @given(json_values)
-@settings(max_examples=30)
 @example(None)
 @example("checkpoint")
 @example([["checkpoint", "toy"]])

@@ -13,7 +13,5 @@ def test_a_model_that_is_gone_reads_nothing() -> None:
 def test_pairs_to_learn_are_like_the_sentence() -> None:
     found = ask(similar_pairs, {"checkpoint": "toy", "sentence": "Ich trinke ein Cola"})
     assert found[0] == ["Ich möchte ein Cola", "I want a coke."]
-    found = ask(similar_pairs, {"checkpoint": "classroom", "sentence": "Das Wetter ist heute furchtbar."})
-    assert found[0][1] == "How is the weather today?"
     for checkpoint in ("toy", "classroom"):
         assert len(ask(similar_pairs, {"checkpoint": checkpoint, "sentence": "xyzzy"})) == SUGGESTED_PAIRS
