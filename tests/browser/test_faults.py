@@ -23,8 +23,8 @@ from transformer.messages import Message
 
 from ..visitors import Question, ask, train
 from .catalogue import t
-from .conftest import ROOT, TRAINED, Server, get, hosted, in_menu, until
-from .wire import act
+from .conftest import ROOT, TRAINED, Server, get, hosted, in_menu, post, until
+from .wire import action
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc to look at processes")
 
@@ -74,7 +74,7 @@ class Space(Server):
         return httpx.request(question.verb, self.url + question.path, **asked, trust_env=False)
 
     def translate(self, sentence: str, checkpoint: str) -> httpx.Response:
-        return act(self.url, "translate", sentence, checkpoint)
+        return post(self.url, action("translate"), {"data": [sentence, checkpoint]})
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-import httpx
 from playwright.sync_api import Page, Request, Route
 
 from transformer.web.api.table import QUESTIONS as TABLE
@@ -55,8 +54,3 @@ class Hold:
 def action(name: str) -> str:
     """The address of what a program can ask."""
     return f"gradio_api/run/{name}"
-
-
-def act(url: str, name: str, *values: Any) -> httpx.Response:
-    """Ask it as a program does."""
-    return httpx.post(url + action(name), json={"data": list(values)}, timeout=60, trust_env=False)

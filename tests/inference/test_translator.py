@@ -84,10 +84,40 @@ def test_candidates_are_ranked_as_a_stable_sort_ranks_them() -> None:
             found[len(found)]
 
 
+def test_the_maps_have_their_tokens_and_masks(run: tuple[Translation, Translator]) -> None:
+    t, translator = run
+    config = translator.checkpoint.model.config
+    words, past = np.array(t.source) != "P", np.tril(np.ones((len(t.output), len(t.output)), bool))
+    depths = config.num_encoder_layers, config.num_decoder_layers, config.num_decoder_layers
+    axes = (t.source, t.source, words), (t.decoder_input, t.decoder_input, past), (t.decoder_input, t.source, words)
+    for kind, depth, (queries, keys, allowed) in zip(KINDS, depths, axes, strict=True):
+        assert len(t.attention.of(kind)) == depth
+        for layer, m in enumerate(t.attention.of(kind)):
+            assert (m.kind, m.layer, m.n_heads) == (kind, layer, config.n_heads)
+            assert (m.query_tokens, m.key_tokens) == (queries, keys)
+            assert (m.allowed == allowed).all()
+            assert ((m.weights > 0) == m.allowed).all()
+            assert not m.weights.flags.writeable
+
+
+def test_the_input_is_embedding_plus_position(run: tuple[Translation, Translator]) -> None:
+    t, translator = run
+    model, positions = translator.checkpoint.model, translator.checkpoint.model.positions.numpy()
+    for part, tokens, table, vocab in (
+        (t.source_input, t.source, model.src_embedding, translator.checkpoint.src_vocab),
+        (t.target_input, t.decoder_input, model.tgt_embedding, translator.checkpoint.tgt_vocab),
+    ):
+        assert part.tokens == tokens
+        words = table.weight.detach().numpy()[[vocab.ids[token] for token in tokens]]
+        assert part.embedding == pytest.approx(words * model.config.d_model**0.5, abs=1e-5)
+        assert np.array_equal(part.positions, positions[: len(tokens)])
+        assert np.array_equal(part.embedding + part.positions, part.input)
+        assert not part.input.flags.writeable
+
+
 def test_the_tables_have_one_row_per_weight_and_per_head(run: tuple[Translation, Translator]) -> None:
     t, _ = run
     table, maps = t.table(), [m for kind in KINDS for m in t.attention.of(kind)]
-    assert not any(each.flags.writeable for each in (t.source_input.input, *(m.weights for m in maps)))
     assert list(table.columns) == ["kind", "layer", "head", "query", "key", "query_token", "key_token", "weight"]
     rows = list(table.itertuples(index=False))
     assert len({row[:5] for row in rows}) == len(rows) == sum(m.weights.size for m in maps)
