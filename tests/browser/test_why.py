@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from transformer.analysis.contribution import integrated_gradients, logit_lens
+from transformer.analysis.contribution import integrated_gradients, logit_lens, value_weighted
 from transformer.data.classroom.corpus import find
 
 from .catalogue import matching, percent, t
@@ -136,3 +136,50 @@ def test_the_lesson_asks_which_measure_agrees_with_the_alignment(shared: Visit) 
     answer = page.locator("#lesson .choice").nth(best[0] if len(best) == 1 else len(right))
     expect(answer).to_have_class(re.compile("right"))
     assert broken_rules(page) == []
+
+
+def test_a_repeated_word_is_named_with_its_place(shared: Visit) -> None:
+    sentence = "ich ich ich"
+    page, run = shared.go("toy", sentence, step=2, why="word"), translate("toy", sentence=sentence)
+    said = t("why.still", attention="ich (1)", attribution="ich (2)")
+    expect(page.locator(".why-says")).to_contain_text(said)
+    expect(page.locator(".why-table thead .word")).to_have_text(["ich (1)", "ich (2)", "ich (3)"])
+
+    weighted = value_weighted(translator("toy"), run).maps.cross
+    weights, added = (np.stack([m.weights for m in maps]) for maps in (run.attention.cross, weighted))
+    attended, most = weights.argmax(axis=-1), added.argmax(axis=-1)
+    layer, head, row = np.argwhere(attended != most)[0]
+    place = {"kind": "cross", "layer": layer + 1, "head": head + 1, "step": row + 1}
+    page = shared.go("toy", sentence, tab="attention", measure="contribution", **place)
+    words = {name: f"ich ({of[layer, head, row] + 1})" for name, of in {"word": attended, "other": most}.items()}
+    expect(page.locator("#attention .say")).to_contain_text(matching("contribution.other", **words))
+
+
+def test_no_measure_is_said_to_point_where_nothing_is_attended_to(shared: Visit) -> None:
+    masked = "*".join(f"edit_mask.cross.2.{key}.closed" for key in range(1, 8))  # step 2 attends to no word
+    page = shared.go("classroom", step=2, why="word", changes=masked)
+    said = matching("why.falls", removal="heute")
+    expect(page.locator(".why-says")).to_have_text(re.compile(f"^{said.pattern}$"))  # and no more
+
+
+def test_a_forced_word_has_odds_and_shares_that_can_be_read(shared: Visit) -> None:
+    page = shared.go("classroom", step=9, why="contrast", changes="force_word.9.cat")
+    expect(page.locator(".why-says")).to_contain_text(re.compile(r"at 1\s:\s[1-9][\d,]* or more"))
+    shared.go("classroom", step=9, why="word", changes="force_word.9.cat")
+    expect(page.locator(".why-says")).to_contain_text(t("why.stays_forced", token="cat", share="20%"))
+    shared.go("classroom", step=3, why="word", changes="force_word.3.cat")  # less than 0.01% with or without a word
+    expect(page.locator(".why-says")).to_have_text(t("why.odd.same", removal="habe"))
+
+
+def test_a_word_alone_is_not_said_to_cost_nothing(shared: Visit) -> None:
+    page = shared.go("toy", "Ein", tab="lesson", stop=19, step=4)
+    expect(page.locator("#lesson .question")).to_contain_text(t("lesson.explains.one_word"))
+
+
+def test_what_a_dash_and_red_mean_is_said(shared: Visit) -> None:
+    page = shared.go("toy", tab="lesson", stop=19, step=4)
+    expect(page.locator("#lesson .stop-figure")).to_contain_text(t("lesson.explains.measures"))
+    page.locator("#lesson .choice").first.wait_for()
+    page.keyboard.press("r")
+    expect(page.locator("#lesson .two-ways")).to_contain_text("–")
+    expect(page.locator("#lesson .stop-figure")).to_contain_text(t("lesson.explains.none", share="20%"))

@@ -116,6 +116,8 @@ def cases() -> Iterator[Case]:
             [{"do": "remove_mask", "kind": "decoder"}],
         ):
             yield from of_run({"checkpoint": name, "sentence": sentence, "changes": made})
+        opened = [{"do": "remove_mask", "kind": "cross"}]  # padding is attended to
+        yield "why", {"checkpoint": name, "sentence": sentence, "changes": opened, "step": 3, "other": None}
         yield from of_sentence({"checkpoint": name, "sentence": sentence})
         yield from of_sentence({"checkpoint": name, "sentence": OTHER[name]})
         yield "heads", {"checkpoint": name, "sentence": sentence}

@@ -4,6 +4,7 @@ import type { DrawnRun, Kind } from "../api/types.ts";
 import { argmax } from "../engine/arrays.ts";
 import { formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { attentionRow, SIDES, UNIFORM_MARGIN } from "../state/state.ts";
+import { distinctWord } from "../state/words.ts";
 import { fontFamily, h, svg, textWidth, typeScale, word } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
 import { paintedCanvas } from "../ui/painted-canvas.ts";
@@ -379,9 +380,9 @@ export function describeContribution({ run, kind, layer, head }: Shown, weighted
     head: head + 1,
     layer: layer + 1,
     weight: fixed(weights[attended], 2),
-    word: word(keys[attended], side),
+    word: word(distinctWord(keys, attended), side),
     contribution: fixed(parts[attended], 2),
-    other: word(keys[most], side),
+    other: word(distinctWord(keys, most), side),
     other_weight: fixed(weights[most], 2),
     most: fixed(parts[most], 2),
   };

@@ -6,7 +6,7 @@ import type { Child, Places, Run } from "../api/types.ts";
 import { argmax } from "../engine/arrays.ts";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { askAboutRun } from "../state/server-cache.ts";
-import { tokenRun } from "../state/words.ts";
+import { distinctWord, tokenRun } from "../state/words.ts";
 import { h, word } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
 import { columnHeading, hint, rowHeading, table } from "../ui/parts.ts";
@@ -20,7 +20,7 @@ export type Shares<M extends Measure = Exclude<Measure, "contribution">> = Recor
 
 export const measuresOf = <M extends Measure>(shares: Shares<M>) => MEASURES.filter((each) => each in shares) as M[];
 
-const NEEDED = 0.2; // of its probability, or odds, that an output loses without a word that it needs
+export const NEEDED = 0.2; // of its probability, or odds, that an output loses without a word that it needs
 
 /**
  * Each source word's share of what all add to the logit; of the attention; of the probability that is lost without it,
@@ -86,7 +86,7 @@ export const findWhy = (...asked: Parameters<typeof fetchWhy>) =>
 /** @param run by words or by tokens, as it was asked about @param isUnfolded whether all words of many are shown */
 export function explainWord(run: Run, asked: Asked, isUnfolded = false) {
   const { answer, other } = asked;
-  const words = answer.keys.map((key) => run.source[key]);
+  const words = answer.keys.map((key) => distinctWord(run.source, key));
   const shares = sharesOf(answer, other !== null);
   const named = Object.values(pointedTo(shares)).filter((each) => each !== null);
   const strength = words.map((_, i) => Math.max(...Object.values(shares).map((each) => Math.abs(each[i]))));
@@ -134,7 +134,10 @@ function describe(run: Run, shares: Shares, words: string[], asked: Asked) {
   const pointed = pointedTo(shares);
   const { attribution, attention, removal } = pointed;
   const name = (i: number | null) => word(words[i ?? 0] ?? "", "source");
-  const odds = (score: number) => formatNumber(Number(Math.exp(score).toPrecision(2)));
+  const odds = (lead: number) => {
+    const times = formatNumber(Number(Math.exp(Math.abs(lead)).toPrecision(2)));
+    return lead < 0 ? `1\u00a0:\u00a0${times}` : `${times}\u00a0:\u00a01`;
+  };
   const format = other === null ? formatPercent : odds;
   const places: Places = {
     ...namesOf(run, asked),
@@ -144,14 +147,18 @@ function describe(run: Run, shares: Shares, words: string[], asked: Asked) {
     score: format(answer.score),
     without: format(answer.without[removal ?? 0]),
     least: format(Math.min(...answer.without)),
+    share: formatPercent(NEEDED),
   };
   const of = other === null ? "" : "_lead";
-  const isEvidence = isComplete(answer.complete);
+  const isEvidence = isComplete(answer.complete) && attention !== null;
   if (removal !== null)
-    return [isEvidence ? nodes(`why.odd.${whoDiffers(pointed)}`, places) : "", nodes(`why.falls${of}`, places)];
+    return [
+      isEvidence ? nodes(`why.odd.${whoDiffers(pointed)}`, places) : "",
+      places.score === places.without ? "" : nodes(`why.falls${of}`, places), // of a forced word both may be < 0.01%
+    ];
   const isForced = other === null && candidates[0].token !== token;
   const stays = nodes(`why.stays${isForced ? "_forced" : of}`, places);
-  return isEvidence && attribution !== null && attention !== null
+  return isEvidence && attribution !== null
     ? [stays, nodes(attribution === attention ? "why.still_same" : "why.still", places)]
     : [stays];
 }

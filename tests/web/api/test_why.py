@@ -54,6 +54,15 @@ def test_the_pieces_of_a_word_are_one(marian: Path, monkeypatch: pytest.MonkeyPa
     assert sum(answer["attention"]) == pytest.approx(1, abs=1e-5)
 
 
+def test_padding_counts_where_it_is_attended_to() -> None:
+    opened = [{"do": "edit_mask", "kind": "cross", "query": 2, "key": 4, "allowed": True}]
+    asked = {**RUN, "changes": opened}
+    assert ask(why.why, {**asked, "step": 1})["keys"] == [0, 1, 2, 3]
+    at_it = ask(why.why, {**asked, "step": 2})
+    assert at_it["keys"] == [0, 1, 2, 3, 4]
+    assert sum(at_it["attention"]) == pytest.approx(1, abs=1e-5)
+
+
 def test_each_step_is_read_of_its_own_inputs_where_the_mask_is_open(toy: Translator) -> None:
     opened = Interventions.parse([{"do": "remove_mask", "kind": "decoder"}])
     run = toy.translate(BEER, interventions=opened)

@@ -15,7 +15,8 @@ from .runs import run_of
 
 
 class Why(TypedDict):
-    """Why a step outputs its token, or prefers it to another one: measures of each source word but padding."""
+    """Why a step outputs its token, or prefers it to another one: measures of each source word, padding only where it
+    is attended to."""
 
     keys: list[int]  # the words' numbers, from 0
     attribution: list[float]  # integrated gradients, in logits
@@ -61,11 +62,11 @@ def why(request: WhyRequest) -> Why:
     model, run = translator(request.checkpoint), run_of(request)
     found = integrated_gradients(model, run, request.step, request.other, _end_if_left)
     of = run.words()[0].of if request.words else range(len(run.source))
+    attention = np.mean([m.weights[:, request.step].mean(axis=0) for m in run.attention.cross], axis=0)
     words: dict[int, list[int]] = {}
     for position, word in enumerate(of):
-        if run.source[position] != PAD:
+        if run.source[position] != PAD or attention[position]:
             words.setdefault(word, []).append(position)
-    attention = np.mean([m.weights[:, request.step].mean(axis=0) for m in run.attention.cross], axis=0)
     scores = scores_without(model, run, [*words.values()], request.step, request.other)[:, 0]
     score, *without = (scores if request.other else np.exp(scores)).tolist()
     explained = found.logit - found.baseline

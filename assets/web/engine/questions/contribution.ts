@@ -94,7 +94,6 @@ export function why(translator: Translator, run: Translation, request: Wire.WhyR
   const { source, maps, probe } = run;
   const { step } = request;
   const other = request.other ? there(target.ids.get(request.other)) : null;
-  const keys = range(source.length).filter((key) => source[key] !== PAD_ID);
   const input = run.input.slice(0, step + 1);
   const token = there(run.output[step]);
   const encoded = network.watchedBy(probe).encode(source);
@@ -110,12 +109,14 @@ export function why(translator: Translator, run: Translation, request: Wire.WhyR
   const rows = maps.cross
     .flatMap((map) => parts(map, network.config.heads))
     .map((map) => map.subarray(step * source.length));
+  const attention = range(source.length).map((key) => sum(rows.map((row) => row[key])) / rows.length);
+  const keys = range(source.length).filter((key) => source[key] !== PAD_ID || attention[key] > 0);
   const { attribution, complete } = integratedGradients(translator, run, step, other);
   return {
     keys,
     attribution: keys.map((key) => attribution[key]),
     complete,
-    attention: keys.map((key) => rows.reduce((sum, row) => sum + row[key], 0) / rows.length),
+    attention: keys.map((key) => attention[key]),
     score: scoreWithout(-1),
     without: keys.map(scoreWithout),
   };

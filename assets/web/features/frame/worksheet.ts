@@ -13,7 +13,7 @@ import { argmax } from "../../engine/arrays.ts";
 import { formatList, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { fetchSublayer } from "../../state/server-cache.ts";
 import { attentionRow, likelihood, shownHead, state } from "../../state/state.ts";
-import { tokenIndex, tokenRun } from "../../state/words.ts";
+import { distinctWord, tokenIndex, tokenRun } from "../../state/words.ts";
 import { summaryTable } from "../../ui/class-answers.ts";
 import { explainLikelihood } from "../../ui/describe.ts";
 import { h, word } from "../../ui/dom.ts";
@@ -242,12 +242,12 @@ async function explains(): Promise<Item[]> {
     const most = argmax(shares[measure]);
     return [
       `${t(`why.${measure}`)}: `,
-      ...wordWithShare(run.source[answer.keys[most]], "source", shares[measure][most]),
+      ...wordWithShare(distinctWord(run.source, answer.keys[most]), "source", shares[measure][most]),
     ];
   });
   const token = word(tokenRun(run).steps[at].token, "target");
   const linked = run.reference?.gold?.sure[step] ?? [];
-  const gold = formatList(linked.map((key) => word(run.source[key], "source")));
+  const gold = formatList(linked.map((key) => word(distinctWord(run.source, key), "source")));
   const item: Item = {
     name: "explains",
     places: { step: step + 1, token },

@@ -1,9 +1,10 @@
 import { around } from "../../../charts/key-order.ts";
-import { type Measure, measuresOf, pointedTo, type Shares, sharesOf, whyTable } from "../../../charts/why.ts";
+import { type Measure, measuresOf, NEEDED, pointedTo, type Shares, sharesOf, whyTable } from "../../../charts/why.ts";
 import { contributionShares, fetchContributions } from "../../../state/contributions.ts";
 import { findExperiment, openExperiment } from "../../../state/experiments.ts";
-import { formatList, joinSentences, nodes, t } from "../../../state/i18n.ts";
+import { formatList, formatPercent, joinSentences, nodes, t } from "../../../state/i18n.ts";
 import { askAboutRun, askOnce } from "../../../state/server-cache.ts";
+import { distinctWord } from "../../../state/words.ts";
 import { h, scrollBox, word } from "../../../ui/dom.ts";
 import { hint, link, rowHeading, table } from "../../../ui/parts.ts";
 import { type Choice, type LessonView, orderedQuiz, type Stop } from "../stop.ts";
@@ -17,7 +18,7 @@ export const explains: Stop = {
   async evidence(view) {
     const { keys, shares } = await fetchShares(view, view.step);
     const links = [...(goldOf(view, view.step) ?? [])];
-    const words = keys.map((key) => view.run.source[key]);
+    const words = keys.map((key) => distinctWord(view.run.source, key));
     const heading = t(`lesson.explains.measures${view.run.reference?.gold ? "" : "_own"}`);
     const gold = links.map((key) => keys.indexOf(key));
     const found = whyTable(words, shares, [...keys.keys()], gold);
@@ -27,12 +28,13 @@ export const explains: Stop = {
     const { run } = view;
     const { judged, measures, right } = await agreement(view);
     const hasGold = Boolean(run.reference?.gold);
-    const names = (keys: number[]) => keys.map((key) => [word(run.source[key], "source"), " "]);
+    const name = (key: number) => word(distinctWord(run.source, key), "source");
+    const names = (keys: number[]) => keys.map((key) => [name(key), " "]);
     const rows = judged.map(({ step, wanted, pointed }) => {
       const found = measures.map((measure) => {
         const key = pointed[measure];
         const isWrong = key === null || !wanted.includes(key);
-        return h("td", { class: isWrong ? "wrong" : "" }, key === null ? "–" : word(run.source[key], "source"));
+        return h("td", { class: isWrong ? "wrong" : "" }, key === null ? "–" : name(key));
       });
       const isHere = step === view.step;
       const heading = rowHeading(word(run.output[step], "target"));
@@ -42,12 +44,18 @@ export const explains: Stop = {
     const counts = measures.map((name) => h("td", {}, right[name]));
     const foot = h("tfoot", {}, h("tr", {}, rowHeading("Σ"), h("td", {}, judged.length), counts));
     const found = table({ class: "ways two-ways" }, [t("lesson.knows.output"), ...headings], rows, foot);
-    return h("div", {}, scrollBox(found), hint(hasGold ? await scored(run.checkpoint) : ""));
+    const isPointless = judged.some(({ pointed }) => measures.some((measure) => pointed[measure] === null));
+    const none = isPointless ? t("lesson.explains.none", { share: formatPercent(NEEDED) }) : "";
+    return h("div", {}, scrollBox(found), hint(joinSentences(none, hasGold ? await scored(run.checkpoint) : "")));
   },
   async ask(view) {
     const { judged, measures, right } = await agreement(view);
     const count = judged.length;
-    if (!count) return orderedQuiz([{ text: "" }], { count, verdict: t("lesson.explains.nothing") });
+    if (!count) {
+      const isAlone = view.run.source.filter((token) => token !== "P").length === 1;
+      const verdict = t(`lesson.explains.${isAlone ? "one_word" : "nothing"}`);
+      return orderedQuiz([{ text: "" }], { count, verdict });
+    }
     const most = Math.max(...measures.map((measure) => right[measure]));
     const best = measures.filter((measure) => right[measure] === most);
     const isTie = best.length > 1;
