@@ -1,6 +1,7 @@
 """A model of the Hub is laid out once: the file that is written then gives the same weights, and may always go."""
 
 import os
+import resource
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,8 @@ def test_the_second_load_reads_the_prepared_file_alone(folder: Path) -> None:
 def test_a_damaged_file_is_written_again(folder: Path) -> None:
     prepared(CONFIG, "a", original)
     (file,) = folder.iterdir()
-    for content in (b"", b"\x08" + bytes(7) + b"{}      ", file.read_bytes()[:-64]):
+    whole = file.read_bytes()
+    for content in (b"", b"\x08" + bytes(7) + b"{}      ", whole[:-64], whole.replace(b": [10, [", b": [99, [")):
         file.write_bytes(content)
         expect_original(prepared(CONFIG, "a", original))
         expect_original(prepared(CONFIG, "a", unreadable))
@@ -89,6 +91,16 @@ def test_where_nothing_can_be_written_the_model_is_read_each_time(folder: Path) 
     folder.write_text("not a folder")
     for _ in range(2):
         expect_original(prepared(CONFIG, "a", original))
+
+
+def test_on_a_full_disk_the_model_is_read_and_nothing_is_left(folder: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        expect_original(prepared(CONFIG, "a", original))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not [*folder.iterdir()]
 
 
 def test_a_marian_model_of_the_cache_translates_alike_from_both_files(tmp_path: Path, folder: Path) -> None:

@@ -37,12 +37,12 @@ def prepared(config: TransformerConfig, determined_by: Any, read: Callable[[], T
     """
     key = hashlib.sha256(json.dumps([VERSION, vars(config), determined_by]).encode()).hexdigest()
     file = own_cache() / f"engine-{key}.safetensors"
-    with contextlib.suppress(OSError, SafetensorError, KeyError, ValueError, RuntimeError):  # none, or a damaged one
+    with contextlib.suppress(Exception):  # there is none, or a damaged one, which may fail anywhere
         model = _mapped(file, config)
         os.utime(file)
         return model
     model = read()
-    with contextlib.suppress(OSError):  # of a full disk, or of one that is only read
+    with contextlib.suppress(OSError, SafetensorError):  # of a full disk, or of one that is only read
         _write(model, file)
     return model
 
