@@ -38,8 +38,7 @@ def nginx_before(servers: list[Server], folder: Path, changed: Mapping[str, str]
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 8192)), hard))
     port, printed = free_port(), PRINTED
-    addresses = [f"server 127.0.0.1:{server.port};" for server in servers]
-    replicas = {f"server 10.0.0.{n}:7860;": each for n, each in enumerate((*addresses, "")[:2], 1)}
+    replicas = {f"10.0.0.{n}:7860": f"127.0.0.1:{servers[-n % len(servers)].port}" for n in (1, 2)}
     for old, new in {"listen 80": f"listen 127.0.0.1:{port}", **replicas, **(changed or {})}.items():
         assert printed.count(old) == 1
         printed = printed.replace(old, new)

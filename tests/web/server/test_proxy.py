@@ -145,3 +145,22 @@ def test_a_visitor_and_a_class_go_on_when_a_replica_is_killed(site: Site) -> Non
         assert visitor.get("health").status_code == 200
     with visitors[0].stream("POST", "api/follow_class", json=lead) as events:
         assert json.loads(next(events.iter_lines()))["place"] == "?tab=lesson"
+
+
+def test_a_class_goes_on_when_all_replicas_were_restarted(site: Site) -> None:
+    teacher = site.visitor(HONEST)
+    opened = teacher.post("api/open_class", json={"page": "http://x/"}).json()
+    code, secret = {"code": opened["code"]}, {"secret": opened["secret"]}
+    for server in site.servers:
+        server.kill()
+    assert teacher.get("health").status_code == 502
+    for server in site.servers:
+        server.start()
+    for server in site.servers:
+        server.wait()
+    with ExitStack() as streams:
+        for student in "ab":
+            events = streams.enter_context(teacher.stream("POST", "api/follow_class", json=code | {"student": student}))
+            assert events.status_code == 200
+        show = code | secret | {"do": "show", "place": "?tab=lesson"}
+        assert teacher.post("api/lead_class", json=show).status_code == 200
