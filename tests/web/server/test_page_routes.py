@@ -108,7 +108,7 @@ def test_a_question_is_answered_or_refused(client: TestClient) -> None:
 
 
 BODIES = [b"", b"{", b"nul", b"[{}]", b'"x"', b"5", b"null", b"{}", b"\xff\xfe", b"\0", b"NaN", b'{"checkpoint": 1}']
-BODIES += [b"[" * 100_000, b'{"a":' * 100_000, b'{"checkpoint": "x", "sentence": ' + b"[" * 50_000, b"1" * 5000]
+BODIES += [b"[" * 100_001, b'{"a":' * 100_000, b'{"checkpoint": "x", "sentence": ' + b"[" * 50_000, b"1" * 5000]
 
 
 def test_a_body_that_is_no_request_is_refused(client: TestClient) -> None:

@@ -70,12 +70,15 @@ def test_errors_are_sentences_and_say_nothing_of_the_visitor(
     caplog.set_level(logging.INFO, LOG.name)
     refused = run(client, "translate", "wasser", "toy")
     assert (refused.status_code, refused.json()["error"][:37]) == (500, "This model does not know “wasser”. It")
+    body, headers = f'{{"data": ["{BEER}", 3, NaN, "toy"]}}', {"Content-Type": "application/json"}
+    no_number = client.post("/gradio_api/run/beam_search", content=body, headers=headers)
+    assert no_number.json()["error"] == "“alpha” must be a number."
     too_few = run(client, "attention", SECRET).json()["error"]
     assert too_few == "This action takes 5 values, and 1 came."
     monkeypatch.setattr(programs, "plain", lambda _: {}[SECRET])
     assert run(client, "translate", BEER, "toy").json()["error"] == FAULT
     outcomes = [record.__dict__["logged"].get("outcome") for record in caplog.records if record.name == LOG.name]
-    assert [each for each in outcomes if each] == ["error.unknown", "fault"]
+    assert [each for each in outcomes if each] == ["error.unknown", "field.number", "fault"]
     assert SECRET not in "".join(capfd.readouterr()) + caplog.text
 
 

@@ -72,6 +72,7 @@ FIELD_REFUSALS = {  # pydantic's type of an error -> the message, and the name o
     "string_type": ("field.text", ""),
     "int_type": ("field.integer", ""),
     "float_type": ("field.number", ""),
+    "finite_number": ("field.number", ""),
     "greater_than": ("field.above", "gt"),
     "greater_than_equal": ("field.least", "ge"),
     "less_than_equal": ("field.most", "le"),

@@ -15,7 +15,6 @@ from typing import Any
 
 import anyio
 from anyio import to_thread
-from pydantic import ValidationError
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -59,7 +58,7 @@ async def _endpoint(question: Question, request: Request) -> Response:
     except ValueError as error:
         why = message(error)
         call.log(why.key)
-        return refused(why, 422 if isinstance(error, ValidationError) else 200)
+        return refused(why, 422 if call.request is None else 200)
     except Exception as error:
         access_log.fault(question.name, error)
         call.log("fault")
