@@ -167,7 +167,8 @@ def test_a_file_that_does_not_come_is_said_and_asked_for_again_and_another_model
     expect(page.locator("#translation")).to_contain_text("coke")
     page.locator("#checkpoint").select_option("classroom")
     expect(page.locator("#top .message")).to_contain_text(t("error.no_file"))
-    until(lambda: bool(page.evaluate(SETTLED)))  # what else was asked has tried to load it, too
+    page.get_by_role("tab", name=t("tab.inside")).click()  # what it asks about the toy has tried to load it, too
+    expect(page.locator("#inside .cell").first).to_be_visible()
     faulty.unroute_all()
     ask(page, HUND)
     expect(page.locator("#translation")).to_contain_text("dog")

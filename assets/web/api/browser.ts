@@ -11,7 +11,8 @@ export function browserSource({ models, questions }: Site): Source {
   const waiting: Map<number, PromiseWithResolvers<unknown>> = new Map();
   let asked = 0;
   let worker: Worker | null = null;
-  let loaded: Record<string, Promise<void>> = {}; // by model; a rejected one is missing
+  let loaded: Record<string, Promise<void>> = {}; // by model
+  const missing: Set<string> = new Set(); // models that did not come
 
   function start() {
     const made = new Worker(assetAddress("/engine.js"), { type: "module" });
@@ -44,13 +45,17 @@ export function browserSource({ models, questions }: Site): Source {
       worker ??= start();
       const mine = worker;
       const { checkpoint = models[0] } = request as { checkpoint?: string }; // with which recordings come
-      for (const each of models) loaded[each] ??= load(each, mine);
+      for (const each of models) {
+        // A question about it tries again, and so does a sentence, which another model may have to read.
+        if ((each === checkpoint || name === "translate") && missing.delete(each)) delete loaded[each];
+        loaded[each] ??= load(each, mine).catch((error) => {
+          missing.add(each);
+          throw error;
+        });
+      }
       const all = loaded;
       await Promise.allSettled(Object.values(all));
-      await all[checkpoint]?.catch((error) => {
-        delete all[checkpoint]; // the next question about it tries again
-        throw error;
-      });
+      await all[checkpoint];
       signal.throwIfAborted();
       if (mine !== worker) throw new Refused(NO_ANSWER);
       const answer = Promise.withResolvers<unknown>();
