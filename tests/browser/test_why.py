@@ -154,6 +154,13 @@ def test_a_repeated_word_is_named_with_its_place(shared: Visit) -> None:
     words = {name: f"ich ({of[layer, head, row] + 1})" for name, of in {"word": attended, "other": most}.items()}
     expect(page.locator("#attention .say")).to_contain_text(matching("contribution.other", **words))
 
+    sentence = "Die Frau sieht die Katze"
+    run = translate("classroom", sentence=sentence)
+    weights = np.stack([m.weights for m in run.attention.cross])
+    layer, head, row, key = next(at for at in np.argwhere(weights > 0.6) if run.source[at[3]] == "die")
+    shared.go("classroom", sentence, tab="attention", kind="cross", layer=layer + 1, head=head + 1, step=row + 1)
+    expect(page.locator("#attention .say")).to_contain_text(matching("row.mostly", word=f"die ({key + 1})"))
+
 
 def test_no_measure_is_said_to_point_where_nothing_is_attended_to(shared: Visit) -> None:
     masked = "*".join(f"edit_mask.cross.2.{key}.closed" for key in range(1, 8))  # step 2 attends to no word

@@ -361,7 +361,7 @@ export function describeRow(shown: Shown, query: number, output: string | null) 
     head: head + 1,
     layer: layer + 1,
     count: open,
-    word: word(keys[key], SIDES[kind][1]),
+    word: word(distinctWord(keys, key), SIDES[kind][1]),
     share: formatPercent(weights[key]),
     equal: formatPercent(1 / open),
   };

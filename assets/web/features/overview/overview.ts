@@ -9,6 +9,7 @@ import { isPresenting } from "../../state/address.ts";
 import { insteadOfChoice } from "../../state/changes.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { KINDS, state, subscribe, update } from "../../state/state.ts";
+import { distinctWord } from "../../state/words.ts";
 import { h, typeScale, word } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { changeDetector, onResize } from "../../ui/parts.ts";
@@ -156,7 +157,7 @@ function describeStep() {
     read: word(run.decoder_input[step], "target"),
     layer: layer + 1,
     head: head + 1,
-    word: word(run.source[key], "source"),
+    word: word(distinctWord(run.source, key), "source"),
     share: formatPercent(weight),
     token: word(token, "target"),
     chance: formatPercent(probability),
