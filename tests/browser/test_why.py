@@ -12,6 +12,7 @@ from transformer.data.classroom.corpus import find
 from .catalogue import matching, percent, t
 from .conftest import APP, Visit, translate, translator
 from .test_accessible import broken_rules
+from .wire import answered, answering
 
 
 def shares(page: Page) -> dict[str, list[float]]:
@@ -46,6 +47,19 @@ def test_a_word_is_explained_when_somebody_asks(shared: Visit) -> None:
     shared.step_slider.fill("1")
     shared.settle()
     assert shared.asked.count("why") == 3
+
+
+def test_a_step_that_was_left_while_the_server_was_busy_is_asked_about_again(shared: Visit) -> None:
+    page = shared.go("classroom", step=5)
+    answering(page, "why", lambda route: route.fulfill(status=503, headers={"Retry-After": "5"}, json={}))
+    with answered(page, "why"):
+        page.locator(".why-word summary").click()
+    for step in "65":
+        with answered(page, "why"):
+            shared.step_slider.fill(step)
+    page.unroute_all()
+    token = translate("classroom").output[4]
+    expect(page.locator(".why-says")).to_contain_text(matching("why.falls", token=token))
 
 
 def test_a_panel_that_is_drawn_right_after_the_click_stays_closed(shared: Visit) -> None:

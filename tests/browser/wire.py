@@ -41,6 +41,7 @@ class Hold:
     """The first question of this name gets no answer until it is released; those that come later pass."""
 
     def __init__(self, page: Page, name: str) -> None:
+        self._page = page
         self._held: list[Route] = []
         answering(page, name, self._hold)
 
@@ -48,6 +49,11 @@ class Hold:
         route.fallback() if self._held else self._held.append(route)
 
     def release(self) -> None:
+        """As soon as it is asked."""
+        for _ in range(1000):
+            if self._held:
+                break
+            self._page.wait_for_timeout(20)
         self._held[0].continue_()
 
 

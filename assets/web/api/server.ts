@@ -77,7 +77,10 @@ async function send(path: string, init: RequestInit, signal?: AbortSignal) {
       if (answer.status !== 503 || !seconds) return answer;
       refused++;
       tell({ full: true });
-      await new Promise((done) => setTimeout(done, seconds * 1000 * (0.5 + Math.random()))); // not all at once
+      await new Promise((done) => {
+        setTimeout(done, seconds * 1000 * (0.5 + Math.random())); // not all at once
+        signal?.addEventListener("abort", done); // whoever no longer asks may ask the same again
+      });
       refused--;
     }
   } catch (error) {
