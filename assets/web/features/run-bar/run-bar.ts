@@ -205,8 +205,9 @@ function fitTokens({ source, target }: Parts) {
   const { clientWidth, scrollWidth } = line;
   if (scrollWidth <= clientWidth) return;
   const least = isPresenting() ? MIN_ZOOM_PRESENTING : MIN_ZOOM;
-  line.style.setProperty("zoom", String(Math.max(least, clientWidth / scrollWidth - 0.01)));
-  line.classList.toggle("cut", line.scrollWidth > line.clientWidth);
+  const fitting = clientWidth / scrollWidth - 0.01;
+  line.style.setProperty("zoom", String(Math.max(least, fitting)));
+  line.classList.toggle("cut", fitting < least);
   scrollToMiddle(line, now);
 }
 
