@@ -334,7 +334,7 @@ class Visit:
     def draw_stages(self) -> None:
         """Draw all stages of Inside a head, each of which is drawn when it comes into view."""
         self.page.locator("#inside .stage").first.wait_for()
-        self.settle()  # an answer draws them anew
+        self.settle()  # an answer draws them again
         for stage in self.page.locator("#inside .stage").all():
             stage.scroll_into_view_if_needed()
             stage.locator(".cell").first.wait_for()

@@ -4,8 +4,7 @@ import type { DrawnRun, Kind } from "../api/types.ts";
 import { argmax } from "../engine/arrays.ts";
 import { formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { attentionRow, SIDES, UNIFORM_MARGIN } from "../state/state.ts";
-import { distinctWord } from "../state/words.ts";
-import { fontFamily, h, svg, textWidth, typeScale, word } from "../ui/dom.ts";
+import { fontFamily, h, svg, textWidth, typeScale, word, wordAt } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
 import { paintedCanvas } from "../ui/painted-canvas.ts";
 import { button, closest } from "../ui/parts.ts";
@@ -361,7 +360,7 @@ export function describeRow(shown: Shown, query: number, output: string | null) 
     head: head + 1,
     layer: layer + 1,
     count: open,
-    word: word(distinctWord(keys, key), SIDES[kind][1]),
+    word: wordAt(keys, key, SIDES[kind][1]),
     share: formatPercent(weights[key]),
     equal: formatPercent(1 / open),
   };
@@ -380,9 +379,9 @@ export function describeContribution({ run, kind, layer, head }: Shown, weighted
     head: head + 1,
     layer: layer + 1,
     weight: fixed(weights[attended], 2),
-    word: word(distinctWord(keys, attended), side),
+    word: wordAt(keys, attended, side),
     contribution: fixed(parts[attended], 2),
-    other: word(distinctWord(keys, most), side),
+    other: wordAt(keys, most, side),
     other_weight: fixed(weights[most], 2),
     most: fixed(parts[most], 2),
   };

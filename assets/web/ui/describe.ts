@@ -7,7 +7,7 @@ import { findExperiment, openExperiment } from "../state/experiments.ts";
 import { formatBytes, formatLanguages, formatList, formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
 import { baselineRun, likelihood, SIDES, SUBLAYERS, state } from "../state/state.ts";
 import { tokenRun } from "../state/words.ts";
-import { h, word } from "./dom.ts";
+import { h, word, wordAt } from "./dom.ts";
 import { link } from "./parts.ts";
 
 export function describeChange(change: Change, run: Run = tokenRun(state.run)) {
@@ -45,11 +45,8 @@ function textOf(change: Change) {
 
 function cellTokens({ kind, query, key }: ChangeOf<"edit_mask">, run: Run) {
   const { queries, keys } = run.attention[kind];
-  const token = (tokens: string[], i: number, side: 0 | 1) => {
-    if (i >= tokens.length) return String(i + 1);
-    const isRepeated = tokens.filter((each) => each === tokens[i]).length > 1;
-    return [word(tokens[i], SIDES[kind][side]), ...(isRepeated ? [` (${i + 1})`] : [])];
-  };
+  const token = (tokens: string[], i: number, side: 0 | 1) =>
+    i < tokens.length ? wordAt(tokens, i, SIDES[kind][side]) : String(i + 1);
   return { from: token(queries, query, 0), at: token(keys, key, 1) };
 }
 

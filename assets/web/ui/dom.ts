@@ -2,6 +2,7 @@
 
 import type { Child, Side } from "../api/types.ts";
 import { t } from "../state/i18n.ts";
+import { distinctWord } from "../state/words.ts";
 
 const SVG = "http://www.w3.org/2000/svg";
 const MATHML = "http://www.w3.org/1998/Math/MathML";
@@ -101,8 +102,11 @@ export function icon(name: keyof typeof PATHS) {
 const SPECIAL = new Set(["S", "E", "P"]);
 export const isSpecial = (token: string) => SPECIAL.has(token);
 
-export const word = (token: string, side: Side) =>
-  h("b", { class: `word ${side}${isSpecial(token) ? " special" : ""}` }, token);
+export const word = (token: string, side: Side, text = token) =>
+  h("b", { class: `word ${side}${isSpecial(token) ? " special" : ""}` }, text);
+
+/** One of several words; each of equal ones with its position. */
+export const wordAt = (words: string[], i: number, side: Side) => word(words[i], side, distinctWord(words, i));
 
 export const chip = <Tag extends HtmlTag>(tag: Tag, token: string, side: Side, attributes: Attributes = {}) =>
   h(tag, { ...attributes, class: `chip ${side}${isSpecial(token) ? " special" : ""}` }, token);

@@ -16,7 +16,7 @@ import { attentionRow, likelihood, shownHead, state } from "../../state/state.ts
 import { distinctWord, tokenIndex, tokenRun } from "../../state/words.ts";
 import { summaryTable } from "../../ui/class-answers.ts";
 import { explainLikelihood } from "../../ui/describe.ts";
-import { h, word } from "../../ui/dom.ts";
+import { h, word, wordAt } from "../../ui/dom.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { cells, hint, rowHeading } from "../../ui/parts.ts";
 
@@ -247,7 +247,7 @@ async function explains(): Promise<Item[]> {
   });
   const token = word(tokenRun(run).steps[at].token, "target");
   const linked = run.reference?.gold?.sure[step] ?? [];
-  const gold = formatList(linked.map((key) => word(distinctWord(run.source, key), "source")));
+  const gold = formatList(linked.map((key) => wordAt(run.source, key, "source")));
   const item: Item = {
     name: "explains",
     places: { step: step + 1, token },

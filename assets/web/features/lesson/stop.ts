@@ -15,7 +15,7 @@ import type { StopName } from "../../state/lesson-plan.ts";
 import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { attentionRow, baselineRun, decodeFloats, state } from "../../state/state.ts";
 import { distinctWord } from "../../state/words.ts";
-import { chip, h, setChildren, word } from "../../ui/dom.ts";
+import { chip, h, setChildren, word, wordAt } from "../../ui/dom.ts";
 import { narrow } from "../../ui/frame.ts";
 import { hint, link } from "../../ui/parts.ts";
 
@@ -154,12 +154,11 @@ type Values = { words: string[]; values: number[]; format: (value: number) => st
 /** Which source word has the largest value? Of a long sentence, those with the largest are offered, in their order. */
 export function largestWordQuiz(stop: StopName, { words, values, format }: Values, usual: Places): Quiz {
   const right = argmax(values);
-  const name = (i: number) => distinctWord(words, i);
-  const key = (i: number) => word(name(i), "source");
+  const key = (i: number) => wordAt(words, i, "source");
   const largest = [...words.keys()].sort((a, b) => values[b] - values[a] || a - b);
   const shown = largest.slice(0, MAX_CHOICES).sort((a, b) => a - b);
   const wrong = (i: number) => ({ why: `lesson.${stop}.why`, places: { chosen: key(i), own: format(values[i]) } });
-  const choices = shown.map((i) => ({ text: name(i), ...(i === right ? {} : wrong(i)) }));
+  const choices = shown.map((i) => ({ text: distinctWord(words, i), ...(i === right ? {} : wrong(i)) }));
   return { choices, right: shown.indexOf(right), places: { ...usual, key: key(right), share: format(values[right]) } };
 }
 

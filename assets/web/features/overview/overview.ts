@@ -9,8 +9,7 @@ import { isPresenting } from "../../state/address.ts";
 import { insteadOfChoice } from "../../state/changes.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { KINDS, state, subscribe, update } from "../../state/state.ts";
-import { distinctWord } from "../../state/words.ts";
-import { h, typeScale, word } from "../../ui/dom.ts";
+import { h, typeScale, word, wordAt } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { changeDetector, onResize } from "../../ui/parts.ts";
 import { overviewPicture, type Picture, rowOfAllHeads, strongest, type Token, workingHeads } from "./picture.ts";
@@ -157,7 +156,7 @@ function describeStep() {
     read: word(run.decoder_input[step], "target"),
     layer: layer + 1,
     head: head + 1,
-    word: word(distinctWord(run.source, key), "source"),
+    word: wordAt(run.source, key, "source"),
     share: formatPercent(weight),
     token: word(token, "target"),
     chance: formatPercent(probability),

@@ -11,9 +11,18 @@ import { argmax } from "../../engine/arrays.ts";
 import { findChange, insteadOfChoice, isAblated, replaceChange } from "../../state/changes.ts";
 import { formatPercent, hasText, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { attentionRow, goldLink, shownHead, state, subscribe, UNIFORM_MARGIN, update } from "../../state/state.ts";
-import { distinctWord, tokenRun } from "../../state/words.ts";
+import { tokenRun } from "../../state/words.ts";
 import { explainLikelihood } from "../../ui/describe.ts";
-import { type Attributes, h, replaceKeepingFocus, scrollBox, scrollToMiddle, segmented, word } from "../../ui/dom.ts";
+import {
+  type Attributes,
+  h,
+  replaceKeepingFocus,
+  scrollBox,
+  scrollToMiddle,
+  segmented,
+  word,
+  wordAt,
+} from "../../ui/dom.ts";
 import { pictureFrame, savable } from "../../ui/export.ts";
 import { changeDetector, headPicker, hint, link } from "../../ui/parts.ts";
 import { pieceSearch } from "./piece-search.ts";
@@ -210,13 +219,13 @@ function describeAttention({ layer, name, isMean, weights }: Shown) {
   const key = argmax(weights);
   const isUniform = (weight: number) => weight - 1 / open < UNIFORM_MARGIN;
   const share = formatPercent(weights[key]);
-  const places = { word: word(distinctWord(keys, key), "source"), count: open, share, layer: layer + 1, who: name };
+  const places = { word: wordAt(keys, key, "source"), count: open, share, layer: layer + 1, who: name };
   if (open === 0) return nodes("translate.nothing", places);
   if (open === 1) return nodes(keys.length > 1 ? "translate.only" : "translate.only_word", places);
   const text = isUniform(weights[key]) ? "translate.evenly" : "translate.mostly";
   if (!isMean) return nodes(text, places);
   const { head, key: on, weight } = strongestHead(layer);
   if (isUniform(weight)) return nodes(text, places);
-  const highest = { head: head + 1, alone: formatPercent(weight), on: word(distinctWord(keys, on), "source") };
+  const highest = { head: head + 1, alone: formatPercent(weight), on: wordAt(keys, on, "source") };
   return nodes(`${text}_alone`, { ...places, ...highest });
 }

@@ -5,7 +5,7 @@ import { findExperiment, openExperiment } from "../../../state/experiments.ts";
 import { formatList, formatPercent, joinSentences, nodes, t } from "../../../state/i18n.ts";
 import { askAboutRun, askOnce } from "../../../state/server-cache.ts";
 import { distinctWord } from "../../../state/words.ts";
-import { h, scrollBox, word } from "../../../ui/dom.ts";
+import { h, scrollBox, word, wordAt } from "../../../ui/dom.ts";
 import { hint, link, rowHeading, table } from "../../../ui/parts.ts";
 import { type Choice, type LessonView, orderedQuiz, type Stop } from "../stop.ts";
 
@@ -28,7 +28,7 @@ export const explains: Stop = {
     const { run } = view;
     const { judged, measures, right } = await agreement(view);
     const hasGold = Boolean(run.reference?.gold);
-    const name = (key: number) => word(distinctWord(run.source, key), "source");
+    const name = (key: number) => wordAt(run.source, key, "source");
     const names = (keys: number[]) => keys.map((key) => [name(key), " "]);
     const rows = judged.map(({ step, wanted, pointed }) => {
       const found = measures.map((measure) => {

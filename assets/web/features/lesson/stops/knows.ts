@@ -3,8 +3,7 @@ import { agreeing, fetchLens, lensTable, readings } from "../../../charts/lens.t
 import { argmax } from "../../../engine/arrays.ts";
 import { formatList, formatPercent, nodes, t } from "../../../state/i18n.ts";
 import { attentionRow } from "../../../state/state.ts";
-import { distinctWord } from "../../../state/words.ts";
-import { h, scrollBox, word } from "../../../ui/dom.ts";
+import { h, scrollBox, word, wordAt } from "../../../ui/dom.ts";
 import { hint } from "../../../ui/parts.ts";
 import { type Choice, type LessonView, orderedQuiz, type Stop } from "../stop.ts";
 
@@ -55,11 +54,7 @@ function attended({ run, step }: LessonView) {
   const found = Array.from({ length: layers }, (_, layer) => {
     const weights = attentionRow("cross", layer, null, step, run);
     const key = argmax(weights);
-    const places = {
-      layer: layer + 1,
-      key: word(distinctWord(run.source, key), "source"),
-      share: formatPercent(weights[key]),
-    };
+    const places = { layer: layer + 1, key: wordAt(run.source, key, "source"), share: formatPercent(weights[key]) };
     return nodes("lesson.knows.attended", places);
   });
   return hint(nodes("lesson.knows.attends", { found: formatList(found) }));
