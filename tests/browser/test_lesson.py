@@ -174,7 +174,8 @@ def test_a_guess_is_kept_for_its_question(visit: Visit) -> None:
 
 
 def test_what_is_said_of_a_repeated_word_names_it_as_its_choice_does(visit: Visit) -> None:
-    page = enter(visit, "classroom", "die Frau sieht die Katze", "&stop=5")
+    page = enter(visit, "classroom", "die Frau sieht die Katze", "&stop=5&kind=encoder&query=4")
+    expect(page.locator("#lesson .question")).to_contain_text(t("lesson.scores.question", word="die (4)"))
     choices = stop(page, 5).choices
     repeated = [i for i, choice in enumerate(choices) if choice.startswith("die (")]
     assert len(repeated) == 2

@@ -192,6 +192,14 @@ def test_a_forced_word_has_odds_and_shares_that_can_be_read(shared: Visit) -> No
     expect(page.locator(".why-says")).to_have_text(t("why.odd.same", removal="habe"))
 
 
+def test_a_mask_that_lets_a_step_read_later_words_is_said(shared: Visit) -> None:
+    page = shared.go(step=2, why="word", changes="remove_mask.decoder")
+    expect(page.locator(".why-content")).to_contain_text(t("why.ahead"))
+    shared.step_slider.fill("6")  # the last
+    shared.settle()
+    expect(page.locator(".why-content")).not_to_contain_text(t("why.ahead"))
+
+
 def test_a_word_alone_is_not_said_to_cost_nothing(shared: Visit) -> None:
     page = shared.go("toy", "Ein", tab="lesson", stop=19, step=4)
     expect(page.locator("#lesson .question")).to_contain_text(t("lesson.explains.one_word"))

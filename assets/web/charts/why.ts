@@ -113,9 +113,15 @@ const namesOf = (run: Run, { step, other }: Asked) => ({
 
 function about(run: Run, asked: Asked) {
   const { layers, heads } = run.attention.cross;
-  const { answer, other } = asked;
+  const { step, answer, other } = asked;
   const places = { layers, heads, complete: `${fixed(100 * answer.complete, 1)}%`, ...namesOf(run, asked) };
-  return [hint(nodes(other === null ? "why.about" : "why.about_lead", places)), hint(t("why.debate"))];
+  const read = tokenRun(run).attention.decoder.allowed.slice(0, step + 1);
+  const looksAhead = read.some((row) => row.includes(true, step + 1)); // at words that the step did not have
+  return [
+    hint(nodes(other === null ? "why.about" : "why.about_lead", places)),
+    looksAhead ? hint(t("why.ahead")) : null,
+    hint(t("why.debate")),
+  ];
 }
 
 type Pointed = Record<"attribution" | "attention" | "removal", number | null>;

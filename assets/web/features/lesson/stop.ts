@@ -73,7 +73,7 @@ export function lessonView(signal: AbortSignal, showArithmetic: ShowArithmetic, 
   return { run, signal, showArithmetic, ...place, places };
 }
 
-const sourceWord = (run: Run, query: number) => word(run.source[query], "source");
+const sourceWord = (run: Run, query: number) => wordAt(run.source, query, "source");
 
 /** With the word that the stop asks about. */
 export async function viewOfStop({ query: find }: Stop, view: LessonView): Promise<LessonView> {
