@@ -15,7 +15,7 @@ import type { StopName } from "../../state/lesson-plan.ts";
 import { askAboutRun, fetchSublayer } from "../../state/server-cache.ts";
 import { attentionRow, baselineRun, decodeFloats, state } from "../../state/state.ts";
 import { distinctWord } from "../../state/words.ts";
-import { chip, h, setChildren, word, wordAt } from "../../ui/dom.ts";
+import { chip, h, setChildren, wordAt } from "../../ui/dom.ts";
 import { narrow } from "../../ui/frame.ts";
 import { hint, link } from "../../ui/parts.ts";
 
