@@ -68,13 +68,6 @@ export function softmax(x: Float32Array, width = x.length) {
   return y;
 }
 
-/** The logarithm of the softmax of a row, as a number for each place. */
-export function logSoftmax(row: Float32Array) {
-  const highest = row[argmax(row)];
-  const log = highest + Math.log(row.reduce((sum, each) => sum + Math.exp(each - highest), 0));
-  return (place: number) => row[place] - log;
-}
-
 /** Rows of mean 0 and variance 1, and what each was multiplied by for that. */
 export function normalised(x: Float32Array, width: number, eps: number) {
   const [unit, scales] = [new Float32Array(x.length), new Float64Array(x.length / width)];

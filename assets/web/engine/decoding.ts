@@ -3,7 +3,7 @@
 // V target vocabulary.
 
 import type { Hypothesis } from "#schema";
-import { argmax, logSoftmax, ranked, softmax } from "./arrays.ts";
+import { argmax, ranked, softmax } from "./arrays.ts";
 import { type Encoded, type Network, startCache } from "./network.ts";
 import { draw, Generator } from "./random.ts";
 
@@ -98,10 +98,10 @@ export function beamSearch(
     const penalty = ((5 + step + 1) / 6) ** alpha;
     const found = live.flatMap(({ branch, cache }) => {
       const { token, log_probability } = branch === null ? { token: start, log_probability: 0 } : branches[branch];
-      const logits = network.logits(network.decode([token], encoded, cache));
-      const [distribution, log] = [softmax(logits), logSoftmax(logits)];
-      return ranked(logits, width + 1).map((token) => {
-        return { token, parent: branch, cache, probability: distribution[token], log: log_probability + log(token) };
+      const distribution = softmax(network.logits(network.decode([token], encoded, cache)));
+      return ranked(distribution, width + 1).map((token) => {
+        const probability = distribution[token];
+        return { token, parent: branch, cache, probability, log: log_probability + Math.log(probability) };
       });
     });
     live = [];

@@ -1,6 +1,8 @@
 // PyTorch's random numbers on a CPU, so that a seed permutes and draws here what it does there: the Mersenne Twister
 // (mt19937), and what torch.randperm and torch.multinomial make of it.
 
+import { argmax, range } from "./arrays.ts";
+
 const SIZE = 624;
 
 export class Generator {
@@ -44,7 +46,7 @@ export class Generator {
 /** torch.randperm */
 export function permutation(length: number, seed: number) {
   const generator = new Generator(seed);
-  const order = Array.from({ length }, (_, i) => i);
+  const order = range(length);
   for (let i = 0; i < length - 1; i++) {
     const other = i + (generator.random() % (length - i));
     [order[i], order[other]] = [order[other], order[i]];
@@ -54,11 +56,5 @@ export function permutation(length: number, seed: number) {
 
 /** torch.multinomial of one index: the highest of the probabilities, each divided by an exponential random number. */
 export function draw(distribution: Float64Array, generator: Generator) {
-  let highest = -1;
-  let drawn = 0;
-  distribution.forEach((probability, i) => {
-    const score = probability / -Math.log1p(-generator.uniform());
-    if (score > highest) [highest, drawn] = [score, i];
-  });
-  return drawn;
+  return argmax(distribution.map((probability) => probability / -Math.log1p(-generator.uniform())));
 }

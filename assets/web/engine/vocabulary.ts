@@ -148,9 +148,9 @@ export class Vocabulary {
 
 /** Python's difflib.get_close_matches: the three most similar, at least 0.6. */
 function closeMatches(word: string, known: Iterable<string>) {
-  const letters = [...word];
+  const { length } = [...word];
   return [...known]
-    .map((each) => ({ each, ratio: (2 * matching([...each], letters)) / (each.length + letters.length) }))
+    .map((each) => ({ each, ratio: (2 * matching(each, word)) / (each.length + length) }))
     .filter(({ ratio }) => ratio >= 0.6)
     .sort((one, two) => two.ratio - one.ratio || (one.each < two.each ? 1 : -1))
     .slice(0, 3)
@@ -158,19 +158,13 @@ function closeMatches(word: string, known: Iterable<string>) {
 }
 
 /** Ratcliff and Obershelp: the letters of the longest common part, and of those before and after it. */
-function matching(one: string[], two: string[]): number {
-  let [size, from, to] = [0, 0, 0];
-  let lengths: number[] = []; // of the common parts that end on the letter before
-  for (let i = 0; i < one.length; i++) {
-    const next: number[] = [];
-    for (let j = 0; j < two.length; j++) {
-      if (one[i] !== two[j]) continue;
-      next[j] = (lengths[j - 1] ?? 0) + 1;
-      if (next[j] > size) [size, from, to] = [next[j], i - next[j] + 1, j - next[j] + 1];
+function matching(one: string, two: string): number {
+  for (let size = Math.min(one.length, two.length); size; size--)
+    for (let from = 0; from + size <= one.length; from++) {
+      const to = two.indexOf(one.slice(from, from + size));
+      if (to < 0) continue;
+      const before = matching(one.slice(0, from), two.slice(0, to));
+      return before + size + matching(one.slice(from + size), two.slice(to + size));
     }
-    lengths = next;
-  }
-  if (!size) return 0;
-  const before = matching(one.slice(0, from), two.slice(0, to));
-  return before + size + matching(one.slice(from + size), two.slice(to + size));
+  return 0;
 }

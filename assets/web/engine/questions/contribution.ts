@@ -3,7 +3,7 @@
 
 import type * as Wire from "#schema";
 import type { Kind } from "../../api/types.ts";
-import { argmax, dot, logSoftmax, parts, range, softmax, sum } from "../arrays.ts";
+import { argmax, dot, parts, range, softmax, sum } from "../arrays.ts";
 import { cachedDecoder, decode } from "../decoding.ts";
 import { changesProbe, ofKinds } from "../interventions.ts";
 import type { Encoded, Network, Probe } from "../network.ts";
@@ -18,8 +18,7 @@ const without = ({ network, ends }: Translator, kind: Kind, layer: number, head:
 /** The probability of a whole output, token by token, by teacher forcing. */
 function probabilityOf({ ends }: Translator, network: Network, encoded: Encoded, output: number[]) {
   const logits = network.logits(network.decode([ends.start, ...output.slice(0, -1)], encoded));
-  const logs = parts(logits, output.length).map((row, t) => logSoftmax(row)(output[t]));
-  return Math.exp(logs.reduce((sum, each) => sum + each, 0));
+  return parts(logits, output.length).reduce((all, row, t) => all * softmax(row)[output[t]], 1);
 }
 
 /** The scores of every head on the held-out set, and a run without each head of cross-attention. */
@@ -72,18 +71,16 @@ export function lens(translator: Translator, run: Translation): Wire.Lens {
   const whole = record(steps.length);
   // Where the mask was opened, each step had read its own inputs only.
   const passes = steps.map((t) => (looksAhead(run) ? record(t + 1) : whole));
-  const highest = network.layers.map((layer) =>
+  const distributions = network.layers.map((layer) =>
     steps.map((t) => {
       const rows = there(passes[t].get(`decoder.${layer}.norm3`));
       const { d_model: width } = network.config;
-      const probabilities = softmax(network.logits(rows.subarray(t * width, (t + 1) * width)));
-      const id = argmax(probabilities);
-      return { token: target.tokens[id], probability: probabilities[id] };
+      return softmax(network.logits(rows.subarray(t * width, (t + 1) * width)));
     }),
   );
   return {
-    tokens: highest.map((steps) => steps.map(({ token }) => token)),
-    probabilities: highest.map((steps) => steps.map(({ probability }) => probability)),
+    tokens: distributions.map((steps) => steps.map((each) => target.tokens[argmax(each)])),
+    probabilities: distributions.map((steps) => steps.map((each) => Math.max(...each))),
   };
 }
 
@@ -104,7 +101,7 @@ export function why(translator: Translator, run: Translation, request: Wire.WhyR
       return isMask ? changed.map((open, at) => (at % columns === hidden ? 0 : open)) : changed;
     });
     const logits = network.logits(watched.decode(input, encoded).slice(-network.config.d_model));
-    return other === null ? Math.exp(logSoftmax(logits)(token)) : logits[token] - logits[other];
+    return other === null ? softmax(logits)[token] : logits[token] - logits[other];
   };
   const rows = maps.cross
     .flatMap((map) => parts(map, network.config.heads))
