@@ -3,7 +3,7 @@
 import type { ChangeForm } from "#schema";
 import type { Change, ChangeOf, Kind } from "../api/types.ts";
 import { eachRow } from "./arrays.ts";
-import type { Network, Probe } from "./network.ts";
+import type { Network } from "./network.ts";
 import { permutation } from "./random.ts";
 import { changesRefusal } from "./refusal.ts";
 
@@ -55,16 +55,17 @@ function parseChange(given: any, forms: Record<string, ChangeForm>): Change {
 type Replacement = { places: string[]; replace: (value: Float32Array, columns: number) => Float32Array };
 
 /**
- * The probe that makes the changes in a network; undefined if they change only source and output. It needs full passes.
- * Throws a refusal where the network has no such layer, sublayer or head.
+ * The network with the changes, which needs full passes; itself if they change only source and output. Throws a refusal
+ * where it has no such layer, sublayer or head.
  *
  * @param reach - how many positions the decoder can reach
  */
-export function changesProbe(changes: Change[], network: Network, reach: number): Probe | undefined {
+export function changedNetwork(network: Network, changes: Change[], reach: number) {
   const made = changes.flatMap((change) => replacement(change, network, reach) ?? []);
-  if (!made.length) return undefined;
-  return (name, value, columns) =>
-    made.reduce((latest, { places, replace }) => (places.includes(name) ? replace(latest, columns) : latest), value);
+  if (!made.length) return network;
+  return network.watchedBy((name, value, columns) =>
+    made.reduce((latest, { places, replace }) => (places.includes(name) ? replace(latest, columns) : latest), value),
+  );
 }
 
 /** The intermediates that a change replaces, and by what; none if it changes a token. */

@@ -39,7 +39,12 @@ export class Network {
     this.tape = tape;
   }
 
-  watchedBy = (probe?: Probe, tape?: Tape) => new Network(this.config, this.weights, probe, tape);
+  /** The same network, whose intermediates another probe sees after those that change or watch them already. */
+  watchedBy(probe: Probe, tape?: Tape) {
+    const { probe: first } = this;
+    const both: Probe = (name, value, columns) => probe(name, first ? first(name, value, columns) : value, columns);
+    return new Network(this.config, this.weights, both, tape);
+  }
 
   /** The numbers of the layers of either stack. */
   get layers() {
@@ -165,9 +170,7 @@ export class Network {
     const [weight, bias] = [this.weights[`${name}.weight`], this.weights[`${name}.bias`]];
     const width = weight.length;
     const { unit, scales } = normalised(x, width, EPS);
-    const y = new Float32Array(x.length);
-    for (let at = 0; at < x.length; at += width)
-      for (let i = 0; i < width; i++) y[at + i] = unit[at + i] * weight[i] + bias[i];
+    const y = unit.map((each, at) => each * weight[at % width] + bias[at % width]);
     // Neither a shift nor a stretch of a row passes a norm.
     this.tape?.pass(y, x, (gradient) =>
       eachRow(gradient, width, (row, at) => {
@@ -191,9 +194,7 @@ export class Network {
 
   /** The softmax of each row over its open cells, of which a fully masked row has none: all its weights are 0. */
   private softmax(scores: Float32Array, mask: Float32Array, keys: number) {
-    const masked = new Float32Array(scores.length);
-    for (let at = 0; at < scores.length; at += mask.length)
-      for (let i = 0; i < mask.length; i++) masked[at + i] = mask[i] ? scores[at + i] : -Infinity;
+    const masked = scores.map((score, at) => (mask[at % mask.length] ? score : -Infinity));
     const weights = softmax(masked, keys);
     this.tape?.pass(weights, scores, (gradient) =>
       eachRow(gradient, keys, (row, at) => {

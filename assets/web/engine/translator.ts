@@ -7,8 +7,8 @@ import { refusal } from "../api/source.ts";
 import type { Change, Kind } from "../api/types.ts";
 import { parts, sinusoidalPositions } from "./arrays.ts";
 import { cachedDecoder, decode, fullPassDecoder, type Step } from "./decoding.ts";
-import { changesProbe, ofKinds, parseChanges, probeName } from "./interventions.ts";
-import { Network, type Probe } from "./network.ts";
+import { changedNetwork, ofKinds, parseChanges, probeName } from "./interventions.ts";
+import { Network } from "./network.ts";
 import { changesRefusal, requestRefusal, there } from "./refusal.ts";
 import { readSafetensors } from "./safetensors.ts";
 import { END, PAD, PAD_ID, START, Vocabulary } from "./vocabulary.ts";
@@ -17,7 +17,7 @@ import { END, PAD, PAD_ID, START, Vocabulary } from "./vocabulary.ts";
 export type Translation = {
   sentence: string;
   changes: Change[];
-  probe: Probe | undefined; // that makes the changes inside the network
+  network: Network; // with the changes inside it
   source: number[];
   typed: string[];
   input: number[]; // of the decoder, S first
@@ -72,17 +72,22 @@ export class Translator {
   translate(sentence: string, { changes = [], forced = [], choose }: Options = {}): Translation {
     const source = this.changedSource(sentence, changes);
     const forcedIds = this.forcedIds(forced, changes);
-    const probe = changesProbe(changes, this.network, this.data.output_limit);
-    const recorder = new Recorder((name) => name.endsWith(".weights") || /\.0\.\w+\.mask$/.test(name), probe);
-    const network = this.network.watchedBy(recorder.probe);
-    const next = (probe ? fullPassDecoder : cachedDecoder)(network, network.encode(source));
+    const network = changedNetwork(this.network, changes, this.data.output_limit);
+    const isCached = network === this.network;
+    const { passes, watched } = recorded(network, (name) => name.endsWith(".weights") || /\.0\.\w+\.mask$/.test(name));
+    /** Of passes of which each had the next row, or of the last one, which had every row. */
+    const value = (kind: Kind, layer: number, part: string, blocks: number) => {
+      const found = there(passes.get(probeName(kind, layer, part)));
+      return isCached ? joinRows(found, blocks) : found[found.length - 1];
+    };
+    const next = (isCached ? cachedDecoder : fullPassDecoder)(watched, watched.encode(source));
     const steps = decode(next, this.ends, { forced: forcedIds, choose });
     const output = steps.map(({ token }) => token);
     const read = this.source.read(sentence);
     return {
       sentence,
       changes,
-      probe,
+      network,
       source,
       // A word may have been swapped.
       typed: source.map((id, i) =>
@@ -91,15 +96,16 @@ export class Translator {
       input: [this.ends.start, ...output.slice(0, -1)],
       output,
       steps,
-      ...this.recorded(recorder, !probe),
+      maps: ofKinds((kind) => network.layers.map((layer) => value(kind, layer, "weights", network.config.heads))),
+      masks: ofKinds((kind) => value(kind, 0, "mask", 1)),
     };
   }
 
   /** Every intermediate of one full pass over a run's own tokens, or over those of its first steps. */
   record(run: Translation, isWanted: (name: string) => boolean = () => true, steps = run.input.length) {
-    const recorder = new Recorder(isWanted, run.probe);
-    this.network.watchedBy(recorder.probe).forward(run.source, run.input.slice(0, steps));
-    return new Map([...recorder.passes].map(([name, [value]]) => [name, value]));
+    const { passes, watched } = recorded(run.network, isWanted);
+    watched.forward(run.source, run.input.slice(0, steps));
+    return new Map([...passes].map(([name, [value]]) => [name, value]));
   }
 
   reads(sentence: string) {
@@ -118,19 +124,6 @@ export class Translator {
   }
 
   targetTokens = (ids: number[]) => ids.map((id) => this.target.tokens[id]);
-
-  /** Maps and masks: of the last pass, which had every row, or of passes of which each had the next one. */
-  private recorded({ passes }: Recorder, isCached: boolean): Pick<Translation, "maps" | "masks"> {
-    const value = (kind: Kind, layer: number, part: string, blocks: number) => {
-      const found = there(passes.get(probeName(kind, layer, part)));
-      return isCached && kind !== "encoder" ? joinRows(found, blocks) : found[found.length - 1];
-    };
-    const { heads } = this.network.config;
-    return {
-      maps: ofKinds((kind) => this.network.layers.map((layer) => value(kind, layer, "weights", heads))),
-      masks: ofKinds((kind) => value(kind, 0, "mask", 1)),
-    };
-  }
 
   /** Padded like the sentences that the model was trained on. */
   sourceIds(sentence: string) {
@@ -171,18 +164,14 @@ export class Translator {
   }
 }
 
-/** A probe that keeps every wanted value, one per pass, after another one has changed it. */
-class Recorder {
-  readonly passes = new Map<string, Float32Array[]>();
-  readonly probe: Probe;
-
-  constructor(isWanted: (name: string) => boolean, first?: Probe) {
-    this.probe = (name, value, columns) => {
-      const kept = first ? first(name, value, columns) : value;
-      if (isWanted(name)) this.passes.set(name, [...(this.passes.get(name) ?? []), kept]);
-      return kept;
-    };
-  }
+/** A network of which every wanted value is kept, one per pass. */
+function recorded(network: Network, isWanted: (name: string) => boolean) {
+  const passes = new Map<string, Float32Array[]>();
+  const watched = network.watchedBy((name, value) => {
+    if (isWanted(name)) passes.set(name, [...(passes.get(name) ?? []), value]);
+    return value;
+  });
+  return { passes, watched };
 }
 
 /** Blocks (heads) of rows, each pass with the next row of every block; a row of decoder self-attention is longer by one

@@ -5,7 +5,7 @@ import type * as Wire from "#schema";
 import type { Kind } from "../../api/types.ts";
 import { argmax, dot, parts, range, softmax, sum } from "../arrays.ts";
 import { cachedDecoder, decode } from "../decoding.ts";
-import { changesProbe, ofKinds } from "../interventions.ts";
+import { changedNetwork, ofKinds } from "../interventions.ts";
 import type { Encoded, Network, Probe } from "../network.ts";
 import { there } from "../refusal.ts";
 import { Tape } from "../tape.ts";
@@ -13,7 +13,7 @@ import { looksAhead, SLACK, type Translation, type Translator } from "../transla
 import { PAD_ID } from "../vocabulary.ts";
 
 const without = ({ network, ends }: Translator, kind: Kind, layer: number, head: number) =>
-  network.watchedBy(changesProbe([{ do: "ablate", kind, layer, head }], network, ends.limit));
+  changedNetwork(network, [{ do: "ablate", kind, layer, head }], ends.limit);
 
 /** The probability of a whole output, token by token, by teacher forcing. */
 function probabilityOf({ ends }: Translator, network: Network, encoded: Encoded, output: number[]) {
@@ -87,18 +87,17 @@ export function lens(translator: Translator, run: Translation): Wire.Lens {
 /** What each source word has to do with a step's output token, or with its lead over another one: attribution,
  * attention, and the effect of masking it. */
 export function why(translator: Translator, run: Translation, request: Wire.WhyRequest): Wire.Why {
-  const { network, target } = translator;
-  const { source, maps, probe } = run;
+  const { target } = translator;
+  const { source, maps, network } = run;
   const { step } = request;
   const other = request.other ? there(target.ids.get(request.other)) : null;
   const input = run.input.slice(0, step + 1);
   const token = there(run.output[step]);
-  const encoded = network.watchedBy(probe).encode(source);
+  const encoded = network.encode(source);
   const scoreWithout = (hidden: number) => {
     const watched = network.watchedBy((name, value, columns) => {
-      const changed = probe ? probe(name, value, columns) : value;
       const isMask = name.endsWith("cross_attention.mask");
-      return isMask ? changed.map((open, at) => (at % columns === hidden ? 0 : open)) : changed;
+      return isMask ? value.map((open, at) => (at % columns === hidden ? 0 : open)) : value;
     });
     const logits = network.logits(watched.decode(input, encoded).slice(-network.config.d_model));
     return other === null ? softmax(logits)[token] : logits[token] - logits[other];
@@ -108,7 +107,7 @@ export function why(translator: Translator, run: Translation, request: Wire.WhyR
     .map((map) => map.subarray(step * source.length));
   const attention = range(source.length).map((key) => sum(rows.map((row) => row[key])) / rows.length);
   const keys = range(source.length).filter((key) => source[key] !== PAD_ID || attention[key] > 0);
-  const { attribution, complete } = integratedGradients(translator, run, step, other);
+  const { attribution, complete } = integratedGradients(run, step, other);
   return {
     keys,
     attribution: keys.map((key) => attribution[key]),
@@ -128,8 +127,8 @@ const [IG_STEPS, MAX_IG_STEPS, COMPLETE, DIVIDED, STALLED] = [50, 400, 0.01, 3, 
  * logit gains there are cut in three until the share is within 1 % of 1. Where they miss more than the whole, and twice
  * as many still more than STALLED of what each missed, they are the last.
  */
-function integratedGradients({ network }: Translator, run: Translation, step: number, other: number | null) {
-  const { d_model: width, target_words } = network.config;
+function integratedGradients(run: Translation, step: number, other: number | null) {
+  const { d_model: width, target_words } = run.network.config;
   const input = run.input.slice(0, step + 1);
   const explained = new Float32Array(input.length * target_words);
   explained[step * target_words + run.output[step]] += 1;
@@ -140,13 +139,12 @@ function integratedGradients({ network }: Translator, run: Translation, step: nu
    * slope there: its embedding · gradient. */
   const point = (share: number) => {
     const [tape, embedded] = [new Tape(), {} as Record<string, Float32Array>];
-    const probe: Probe = (name, value, columns) => {
-      const changed = run.probe?.(name, value, columns) ?? value;
-      if (!name.endsWith(".embedding")) return changed;
-      embedded[name] ??= changed.map((each) => each * share);
+    const scale: Probe = (name, value) => {
+      if (!name.endsWith(".embedding")) return value;
+      embedded[name] ??= value.map((each) => each * share);
       return embedded[name];
     };
-    const logits = network.watchedBy(probe, tape).forward(run.source, input);
+    const logits = run.network.watchedBy(scale, tape).forward(run.source, input);
     const embeddings = [embedded["encoder.embedding"], embedded["decoder.embedding"]];
     if (share === 1) whole = embeddings;
     const gradients = tape.gradients(logits, explained);
