@@ -118,14 +118,14 @@ export function why(translator: Translator, run: Translation, request: Wire.WhyR
   };
 }
 
-const [IG_STEPS, MAX_IG_STEPS, COMPLETE, DIVIDED, STALLED] = [50, 400, 0.01, 3, 2 / 3];
+const [IG_STEPS, MAX_IG_STEPS, COMPLETE, DIVIDED] = [50, 400, 0.01, 3];
 
 /**
  * Integrated gradients (Sundararajan et al. 2017, §3 and §5): what each source token adds to the logit of a step's output
  * token, perhaps minus another's, and which share of the whole all tokens together explain. The gradient is the mean on
  * the line from embeddings of 0 in IG_STEPS steps, of each the mean of its ends. The steps that miss most of what the
- * logit gains there are cut in three until the share is within 1 % of 1. Where they miss more than the whole, and twice
- * as many still more than STALLED of what each missed, they are the last.
+ * logit gains there are cut in three until the share is within 1 % of 1. The server also ends where cutting does not
+ * help, as in random networks, which are not here.
  */
 function integratedGradients(run: Translation, step: number, other: number | null) {
   const { d_model: width, target_words } = run.network.config;
@@ -133,52 +133,48 @@ function integratedGradients(run: Translation, step: number, other: number | nul
   const explained = new Float32Array(input.length * target_words);
   explained[step * target_words + run.output[step]] += 1;
   if (other !== null) explained[step * target_words + other] -= 1;
-  let whole: Float32Array[] = []; // the embeddings
+  const whole: Record<string, Float32Array> = {}; // embeddings
 
   /** The logit at a share of all embeddings, and what each token, of the source and then of the target, adds to its
    * slope there: its embedding · gradient. */
   const point = (share: number) => {
-    const [tape, embedded] = [new Tape(), {} as Record<string, Float32Array>];
+    const [tape, scaled] = [new Tape(), {} as Record<string, Float32Array>];
     const scale: Probe = (name, value) => {
       if (!name.endsWith(".embedding")) return value;
-      embedded[name] ??= value.map((each) => each * share);
-      return embedded[name];
+      whole[name] ??= value;
+      scaled[name] ??= value.map((each) => each * share); // once: a gradient passes here, too
+      return scaled[name];
     };
     const logits = run.network.watchedBy(scale, tape).forward(run.source, input);
-    const embeddings = [embedded["encoder.embedding"], embedded["decoder.embedding"]];
-    if (share === 1) whole = embeddings;
     const gradients = tape.gradients(logits, explained);
-    const slopes = embeddings.flatMap((embedding, side) => {
-      const products = there(gradients.get(embedding)).map((each, i) => each * whole[side][i]);
+    const slopes = ["encoder.embedding", "decoder.embedding"].flatMap((name) => {
+      const products = there(gradients.get(scaled[name])).map((each, i) => each * whole[name][i]);
       return parts(products, products.length / width).map(sum);
     });
     return { share, logit: dot(logits, explained), slopes };
   };
 
-  const end = point(1);
-  let line = [...range(IG_STEPS).map((i) => point(i / IG_STEPS)), end];
-  const difference = end.logit - line[0].logit;
-  let [counted, before] = [IG_STEPS / 2, Number.POSITIVE_INFINITY];
-  for (;;) {
-    const steps = line.slice(1).map((end, i) => {
-      const start = line[i];
+  const stepsOf = (points: ReturnType<typeof point>[]) =>
+    points.slice(1).map((end, i) => {
+      const start = points[i];
       const added = end.slopes.map((slope, token) => ((start.slopes[token] + slope) / 2) * (end.share - start.share));
       return { start, end, added, missing: end.logit - start.logit - sum(added) };
     });
+
+  const line = range(IG_STEPS + 1).map((i) => point(i / IG_STEPS));
+  const difference = line[IG_STEPS].logit - line[0].logit;
+  let steps = stepsOf(line);
+  for (;;) {
     const missing = sum(steps.map((step) => step.missing));
-    const [gap, whole] = [Math.abs(missing), Math.abs(difference)];
-    const left = sum(steps.map((step) => Math.abs(step.missing)));
-    const isDoubled = steps.length >= 2 * counted;
-    const isStalled = isDoubled && gap > whole && left > STALLED * before;
-    if (isDoubled) [counted, before] = [steps.length, left];
-    if (gap <= COMPLETE * whole || isStalled || steps.length >= MAX_IG_STEPS) {
+    if (Math.abs(missing) <= COMPLETE * Math.abs(difference) || steps.length >= MAX_IG_STEPS) {
       const attribution = run.source.map((_, token) => sum(steps.map(({ added }) => added[token])));
       return { attribution, complete: difference ? 1 - missing / difference : 1 };
     }
-    const worst = steps.sort((a, b) => Math.abs(b.missing) - Math.abs(a.missing)).slice(0, DIVIDED);
-    const between = worst.flatMap(({ start, end }) =>
-      [1 / 3, 2 / 3].map((part) => point(start.share + (end.share - start.share) * part)),
-    );
-    line = [...line, ...between].sort((a, b) => a.share - b.share);
+    steps.sort((a, b) => Math.abs(b.missing) - Math.abs(a.missing));
+    const cut = steps.slice(0, DIVIDED).flatMap(({ start, end }) => {
+      const between = [1 / 3, 2 / 3].map((part) => point(start.share + (end.share - start.share) * part));
+      return stepsOf([start, ...between, end]);
+    });
+    steps = [...steps.slice(DIVIDED), ...cut];
   }
 }
