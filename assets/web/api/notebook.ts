@@ -18,19 +18,17 @@ const waiting: Map<string, (answer: any) => void> = new Map();
 
 export const notebook: Source = {
   answers: (name) => questions.includes(name),
-  answer: (name, request, signal) =>
-    new Promise((resolve, reject) => {
-      const id = String(Math.random()); // the notebook may show the page twice
-      const settle = (answer: any) =>
-        answer?.error ? reject(new Refused(answer.error, answer)) : answer ? resolve(answer) : reject(signal.reason);
-      const end = (answer?: unknown) => {
-        if (waiting.delete(id)) settle(answer);
-      };
-      waiting.set(id, end);
-      signal.addEventListener("abort", () => end(), { once: true });
-      if (port) port.postMessage({ id, name, request: JSON.stringify(request) });
-      else reject(new Refused(NO_ANSWER));
-    }),
+  async answer(name, request, signal) {
+    if (!port) throw new Refused(NO_ANSWER);
+    const id = String(Math.random()); // the notebook may show the page twice
+    const { promise, resolve, reject } = Promise.withResolvers<any>();
+    waiting.set(id, resolve);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    port.postMessage({ id, name, request: JSON.stringify(request) });
+    const answer = await promise.finally(() => waiting.delete(id));
+    if (answer.error) throw new Refused(answer.error, answer);
+    return answer;
+  },
 };
 
 /** Tell the frame's owner that the page is here. @param follow goes to a place that the notebook wants */

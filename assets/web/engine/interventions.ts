@@ -22,23 +22,20 @@ export const probeName = (kind: Kind, layer: number, part: string) =>
   `${LOCATIONS[kind].stack}.${layer}.${LOCATIONS[kind].sublayer}.${part}`;
 
 /** Fields that say what a change does at its place, which all others name: two changes of one place contradict. */
+const COLLATOR = new Intl.Collator("en", { numeric: true }); // layer 2 before layer 10
 const EFFECTS = ["heads", "allowed", "how", "seed", "temperature", "word"];
 
 /** The changes of a request in their order. Throws a refusal where one that a link had means nothing. */
 export function parseChanges(given: unknown[], forms: Record<string, ChangeForm>): Change[] {
-  const found = new Map<string, Change>(); // by place
-  for (const each of given) {
-    const change = parseChange(each, forms);
-    const place = JSON.stringify(Object.entries(change).filter(([name]) => !EFFECTS.includes(name)));
-    if (found.has(place) && written(found.get(place) as Change) !== written(change)) throw changesRefusal();
-    found.set(place, change);
-  }
-  const order = (change: Change) => Object.keys(forms).indexOf(change.do);
-  const compare = (one: string, two: string) => one.localeCompare(two, "en", { numeric: true }); // layer 2 before layer 10
-  return [...found.values()].sort((one, two) => order(one) - order(two) || compare(written(one), written(two)));
+  const parsed = given.map((each) => parseChange(each, forms));
+  const found = new Map(parsed.map((change) => [JSON.stringify(change), change]));
+  const place = (change: Change) => JSON.stringify(change, (name, value) => (EFFECTS.includes(name) ? null : value));
+  if (new Set(parsed.map(place)).size < found.size) throw changesRefusal();
+  const order = ({ do: name }: Change) => Object.keys(forms).indexOf(name);
+  return [...found]
+    .sort(([one, a], [two, b]) => order(a) - order(b) || COLLATOR.compare(one, two))
+    .map(([, change]) => change);
 }
-
-const written = (change: Change) => JSON.stringify(change);
 
 /** What the reader of links (changes.ts) leaves open is checked here. */
 function parseChange(given: any, forms: Record<string, ChangeForm>): Change {

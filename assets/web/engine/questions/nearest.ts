@@ -1,7 +1,7 @@
 // The sentence of a corpus that shares most words with another: transformer/data/nearest.py.
 
 import type { KnownPair } from "#schema";
-import { argmax } from "../arrays.ts";
+import { argmax, sum } from "../arrays.ts";
 import { fold, stripPunctuation } from "../vocabulary.ts";
 
 /** The words of a sentence, and each two neighbours. */
@@ -15,16 +15,15 @@ function partsOf(sentence: string) {
  * much as one of them. */
 export function nearestSentence(sentence: string, pairs: KnownPair[]) {
   const [wanted, candidates] = [partsOf(sentence), pairs.map(({ spelling }) => partsOf(spelling))];
-  const frequency = new Map<string, number>();
-  for (const part of candidates.flatMap((parts) => [...parts])) frequency.set(part, (frequency.get(part) ?? 0) + 1);
+  const known = Map.groupBy(
+    candidates.flatMap((parts) => [...parts]),
+    (part) => part,
+  );
   const weight = (part: string) => {
-    const rarities = part.split(" ").map((word) => Math.log(1 + candidates.length / (frequency.get(word) ?? 1)));
-    return rarities.reduce((sum, each) => sum + each) / rarities.length;
+    const rarities = part.split(" ").map((word) => Math.log(1 + candidates.length / (known.get(word)?.length ?? 1)));
+    return sum(rarities) / rarities.length;
   };
-  const total = (parts: Set<string>) => {
-    const weights = [...parts].map(weight).sort((a, b) => a - b); // so that an order makes no difference
-    return weights.reduce((sum, each) => sum + each, 0);
-  };
+  const total = (parts: Set<string>) => sum(Float64Array.from(parts, weight).sort()); // an order makes no difference
   const share = (parts: Set<string>) => total(wanted.intersection(parts)) / total(wanted.union(parts));
   const scores = candidates.map((parts) => (wanted.isDisjointFrom(parts) ? 0 : Math.round(share(parts) * 1e12)));
   const best = argmax(scores); // the first of equal ones
