@@ -1,7 +1,7 @@
 // What a file holds, for the modules of its page.
 
 import { askOf } from "./api/client.ts";
-import { arrayReader, frozen, type Unpacked, withArrays } from "./api/frozen.ts";
+import { frozen, type Unpacked, withArrays } from "./api/frozen.ts";
 import { notebook } from "./api/notebook.ts";
 import { opening } from "./api/schema.ts";
 import { bringCatalogues } from "./state/i18n.ts";
@@ -18,4 +18,4 @@ askOf({
     }),
 });
 bringCatalogues(unpacked.catalogues);
-opening.shown = withArrays(unpacked.shown, arrayReader(unpacked.arrays, unpacked.content));
+opening.shown = withArrays(unpacked.shown, unpacked);

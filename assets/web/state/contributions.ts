@@ -1,9 +1,9 @@
 // What heads contribute, beside what they attend to: value-weighted attention, ‖w · v W_O‖ (Kobayashi et al., 2020).
 
 import type { AttentionMaps, Kind, Run } from "../api/types.ts";
-import { argmax } from "../engine/arrays.ts";
+import { argmax, range, sum } from "../engine/arrays.ts";
 import { askAboutRun } from "./server-cache.ts";
-import { decodeFloats, state } from "./state.ts";
+import { attentionRow, decodeFloats, state } from "./state.ts";
 import { byWords, largest, tokenRun } from "./words.ts";
 
 const known: WeakMap<Run, Run> = new WeakMap();
@@ -39,14 +39,10 @@ export async function fetchContributions(run: Run) {
 }
 
 /** What each of some source words contributes at a step: the mean of all layers and heads, as a share. */
-export function contributionShares({ attention: { cross } }: Run, step: number, keys: number[]) {
-  const size = cross.queries.length * cross.keys.length;
-  const sums = keys.map((key) => {
-    let sum = 0;
-    for (let at = step * cross.keys.length + key; at < cross.values.length; at += size) sum += cross.values[at];
-    return sum;
-  });
-  const all = sums.reduce((total, each) => total + each, 0) || 1;
+export function contributionShares(run: Run, step: number, keys: number[]) {
+  const layers = range(run.attention.cross.layers).map((layer) => attentionRow("cross", layer, null, step, run));
+  const sums = keys.map((key) => sum(layers.map((row) => row[key])));
+  const all = sum(sums) || 1;
   return sums.map((each) => each / all);
 }
 

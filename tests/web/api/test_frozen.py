@@ -51,10 +51,8 @@ class File:
         return base64.b64encode(self.bytes_of(value["array"])).decode()
 
     def bytes_of(self, number: int) -> bytes:
-        sizes = self.packed["arrays"]
-        start = sum(count for count, _ in sizes[:number])
-        count, size = sizes[number]
-        planes = np.frombuffer(self.content[start : start + count], np.uint8).reshape(size, -1)
+        start, end, size = self.packed["arrays"][number]
+        planes = np.frombuffer(self.content[start:end], np.uint8).reshape(size, -1)
         return planes.T.tobytes()
 
     def asked(self, name: str) -> list[Any]:

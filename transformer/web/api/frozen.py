@@ -60,7 +60,7 @@ class _Bundle:
 
     def __init__(self, checkpoint: str, name: str) -> None:
         self.answers: list[tuple[str, Request, Any]] = []
-        self.arrays: list[tuple[int, int]] = []  # bytes of each, and of each of its numbers
+        self.arrays: list[tuple[int, int, int]] = []  # where each begins and ends, and bytes of its numbers
         self.content = bytearray()
         self.compressed = 0
         self.model = translator(checkpoint).checkpoint.model
@@ -108,7 +108,7 @@ class _Bundle:
                 return added
             self._known[array] = len(self.arrays)
             kept = byte_planes(_rounded(array) if self.is_large and size == 4 else array, size)
-            self.arrays.append((len(kept), size))
+            self.arrays.append((len(self.content), len(self.content) + len(kept), size))
             self.content += kept
             self.compressed += len(zlib.compress(kept))
         number = self._known[array]
