@@ -22,6 +22,7 @@ export type Translation = {
   typed: string[];
   input: number[]; // of the decoder, S first
   output: number[];
+  tokens: Record<"source" | "input" | "output", string[]>;
   steps: Step[];
   maps: Record<Kind, Float32Array[]>;
   masks: Record<Kind, Float32Array>; // (Q, K)
@@ -83,18 +84,19 @@ export class Translator {
     const next = (isCached ? cachedDecoder : fullPassDecoder)(watched, watched.encode(source));
     const steps = decode(next, this.ends, { forced: forcedIds, choose });
     const output = steps.map(({ token }) => token);
+    const input = [this.ends.start, ...output.slice(0, -1)];
+    const ofTarget = (ids: number[]) => ids.map((id) => this.target.tokens[id]);
+    const words = source.map((id) => this.source.tokens[id]);
     const read = this.source.read(sentence);
     return {
       sentence,
       changes,
       network,
       source,
-      // A word may have been swapped.
-      typed: source.map((id, i) =>
-        read[i]?.token === this.source.tokens[id] ? read[i].typed : this.source.tokens[id],
-      ),
-      input: [this.ends.start, ...output.slice(0, -1)],
+      typed: words.map((word, i) => (read[i]?.token === word ? read[i].typed : word)), // it may have been swapped
+      input,
       output,
+      tokens: { source: words, input: ofTarget(input), output: ofTarget(output) },
       steps,
       maps: ofKinds((kind) => network.layers.map((layer) => value(kind, layer, "weights", network.config.heads))),
       masks: ofKinds((kind) => value(kind, 0, "mask", 1)),
@@ -118,12 +120,7 @@ export class Translator {
   }
 
   /** The corpus's own translation of a run's sentence. */
-  reference({ source }: Translation) {
-    const ids = source.filter((id) => id !== PAD_ID);
-    return this.pairs.get(ids.map((id) => this.source.tokens[id]).join(" "));
-  }
-
-  targetTokens = (ids: number[]) => ids.map((id) => this.target.tokens[id]);
+  reference = ({ tokens }: Translation) => this.pairs.get(tokens.source.filter((token) => token !== PAD).join(" "));
 
   /** Padded like the sentences that the model was trained on. */
   sourceIds(sentence: string) {

@@ -16,18 +16,17 @@ export const floats = ({ buffer, byteOffset, byteLength }: Float32Array) =>
 
 export const array = (values: Float32Array, ...shape: number[]): FloatArray => ({ shape, data: floats(values) });
 
-export function axes(translator: Translator, run: Translation, kind: Kind) {
-  const source = run.source.map((id) => translator.source.tokens[id]);
-  const input = translator.targetTokens(run.input);
-  return { queries: kind === "encoder" ? source : input, keys: kind === "decoder" ? input : source };
-}
+export const axes = ({ tokens: { source, input } }: Translation, kind: Kind) => ({
+  queries: kind === "encoder" ? source : input,
+  keys: kind === "decoder" ? input : source,
+});
 
 export const allowed = (mask: Float32Array, queries: number) =>
   parts(mask, queries).map((row) => Array.from(row, Boolean));
 
 export function pageRun(translator: Translator, run: Translation, baseline?: Translation): Run {
-  const { data, source, target } = translator;
-  const output = translator.targetTokens(run.output);
+  const { data, target } = translator;
+  const { source, input, output } = run.tokens;
   const reference = translator.reference(run);
   return {
     sentence: run.sentence,
@@ -35,14 +34,14 @@ export function pageRun(translator: Translator, run: Translation, baseline?: Tra
     checkpoint: data.checkpoint,
     changes: run.changes,
     complete: output.at(-1) === END,
-    source: run.source.map((id) => source.tokens[id]),
+    source,
     typed: run.typed,
-    decoder_input: translator.targetTokens(run.input),
+    decoder_input: input,
     output,
     steps: run.steps.map((step) => shownStep(translator, step)),
     ids: { source: run.source, decoder_input: run.input },
     model: data.facts,
-    attention: ofKinds((kind) => pageMaps(translator, run, kind)),
+    attention: ofKinds((kind) => pageMaps(run, kind)),
     reference: reference ? shownReference(translator, run, reference) : null,
     ...(baseline && { comparison: comparison(baseline, run) }),
   };
@@ -56,11 +55,11 @@ function shownStep(translator: Translator, { token, distribution }: Step): Shown
   return { ...candidate(token), candidates: ids.map(candidate) };
 }
 
-function pageMaps(translator: Translator, run: Translation, kind: Kind): PageMaps {
-  const { queries, keys } = axes(translator, run, kind);
+function pageMaps(run: Translation, kind: Kind): PageMaps {
+  const { queries, keys } = axes(run, kind);
   return {
     layers: run.maps[kind].length,
-    heads: translator.network.config.heads,
+    heads: run.network.config.heads,
     queries,
     keys,
     allowed: allowed(run.masks[kind], queries.length),

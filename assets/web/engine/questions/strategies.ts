@@ -75,11 +75,11 @@ function teacherForcing(translator: Translator, sentence: string) {
   const { target } = translator;
   const own = translator.run(sentence);
   const pair = translator.reference(own);
-  const wanted = pair ? [...pair.target.split(" "), END] : translator.targetTokens(own.output);
+  const wanted = pair ? [...pair.target.split(" "), END] : own.tokens.output;
   const taught = pair ? translator.translate(sentence, { forced: wanted }) : own;
-  const rows = ({ steps, input }: Translation, output: number[]): Wire.ForcedRow[] =>
+  const rows = ({ steps, tokens }: Translation, output: number[]): Wire.ForcedRow[] =>
     steps.map(({ distribution }, t) => ({
-      read: target.tokens[input[t]],
+      read: tokens.input[t],
       output: target.tokens[output[t]],
       probability: distribution[output[t]],
       wanted: wanted[t] ?? null,
@@ -90,7 +90,7 @@ function teacherForcing(translator: Translator, sentence: string) {
     const ids = taught.steps.map(({ distribution }) => argmax(distribution));
     if (mistake) {
       if (mistake.step >= Math.min(wanted.length, own.output.length)) throw requestRefusal();
-      const output = [...translator.targetTokens(own.output).slice(0, mistake.step), mistake.word];
+      const output = [...own.tokens.output.slice(0, mistake.step), mistake.word];
       free = translator.translate(sentence, { forced: output });
       ids[mistake.step] = target.ids.get(mistake.word) as number;
     }

@@ -25,7 +25,7 @@ export function inside(translator: Translator, run: Translation, { kind, layer }
   const { d_model: width, heads: n_heads, d_ff } = network.config;
   const { stack, sublayer, number, feedForward } = LOCATIONS[kind];
   const seen = translator.record(run);
-  const { queries, keys } = axes(translator, run, kind);
+  const { queries, keys } = axes(run, kind);
   const value = (name: string) => there(seen.get(`${stack}.${layer}.${name}`));
   const rows = (name: string) => array(value(name), value(name).length / width, width);
   const heads = (part: string) => splitHeads(value(`${sublayer}.${part}`), network);
@@ -86,7 +86,7 @@ export function valueNorms(translator: Translator, run: Translation) {
   const n_heads = network.config.heads;
   const seen = translator.record(run, (name) => name.endsWith(".v") || name.endsWith(".head_output"));
   return ofKinds((kind) => {
-    const { queries, keys } = axes(translator, run, kind);
+    const { queries, keys } = axes(run, kind);
     const layers = network.layers.map((layer) => {
       const rows = parts(there(seen.get(probeName(kind, layer, "head_output"))), queries.length);
       const isOn = (head: number) => rows.some((row) => parts(row, n_heads)[head].some(Boolean));
@@ -121,7 +121,7 @@ export function inputSum(translator: Translator, run: Translation, { stack }: Wi
   const seen = translator.record(run, (name) => /^\w+\.(embedding|positions|input)$/.test(name));
   const part = (name: string) => floats(there(seen.get(`${stack}.${name}`)));
   return {
-    tokens: axes(translator, run, stack).queries,
+    tokens: axes(run, stack).queries,
     d_model: translator.network.config.d_model,
     ...{ embedding: part("embedding"), positions: part("positions"), input: part("input") },
   };
@@ -135,7 +135,7 @@ export function checks(translator: Translator, run: Translation): Wire.Check[] {
   const value = (name: string) => there(seen.get(name));
   const [rows, masked, differences]: Float32Array[][] = [[], [], []];
   for (const kind of KINDS) {
-    const [mask, keys] = [run.masks[kind], axes(translator, run, kind).keys.length];
+    const [mask, keys] = [run.masks[kind], axes(run, kind).keys.length];
     run.maps[kind].forEach((map, layer) => {
       const isOpen = (row: number) => mask.subarray(row % mask.length, (row % mask.length) + keys).some(Boolean);
       rows.push(eachRow(map, keys, (row, at) => Float32Array.of(isOpen(at) ? sum(row) - 1 : 0)));
