@@ -42,10 +42,11 @@ TABS = get_args(schema.NotebookPlace.__annotations__["tab"])
 PARAMETERS = (*schema.NotebookPlace.__annotations__, "language", "present")  # of an address: where one is in this run
 SMALL = 10_000_000  # parameters: up to this, numbers have all their bits
 MAX_EXPLAINING = 1  # estimated seconds, which refining makes some eight at most, beside what is opened
-MAX_ARRAYS = 2_030_000  # bytes, compressed: the file then has 3 MB at most
+MAX_ARRAYS = 2_025_000  # bytes, compressed: the file then has 3 MB at most
 ARRAYS = {"data", "weights", "embedding", "positions", "input"}  # fields with base64
 MIN_ARRAY = 32  # characters
-ELSEWHERE = ("class.", "lesson.", "mistakes.", "train.")  # texts whose keys modules make that a file shares with those
+# How texts begin that are of views that a file lacks.
+ELSEWHERE = ("class.", "decoding.", "lesson.", "mistakes.", "notes.", "plan.", "replay.", "room.", "train.", "whatif.")
 
 Request = dict[str, Any]
 NO_PLACE: Mapping[str, Any] = {}
@@ -161,7 +162,7 @@ def interactive_page(
         "shown": packed,
         "answers": bundle.answers,
         "arrays": bundle.arrays,
-        "catalogues": _catalogues(script, opening["why"]["key"]),
+        "catalogues": _catalogues(script),
     }
     return file_document(opening, script, run.sentence, bytes(bundle.content), **more)
 
@@ -304,15 +305,10 @@ def _second(step: Any) -> str | None:
     return next(rest, None)
 
 
-def _catalogues(script: str, *others: str) -> dict[str, dict[str, str]]:
-    """The texts of every language that the script may show, and those with `others` as their keys: a key stands in the
-    script whole, by its beginning, or by its parts."""
-    literals = {*re.findall(r"[\"'`]([\w.+=\- ]+)(?=[\"'`])", script), *others}
-    openings = tuple(each for each in re.findall(r"`([\w\-]+\.[\w.\-]*)\$\{", script) if not each.startswith(ELSEWHERE))
-
-    def is_said(key: str) -> bool:
-        starts = (key[: end.start()] for end in re.finditer("[._]", key))
-        begins = key.startswith(openings) or any("." in each and each in literals for each in starts)
-        return begins or key in literals or (key.count(".") == 1 and literals.issuperset(key.split(".")))
-
-    return {name: {key: text for key, text in texts.items() if is_said(key)} for name, texts in catalogues().items()}
+def _catalogues(script: str) -> dict[str, dict[str, str]]:
+    """The texts of every language that the script may show. Keys are often made in parts, but of other views' texts it
+    names what it shares with them."""
+    return {
+        name: {key: text for key, text in texts.items() if not key.startswith(ELSEWHERE) or key in script}
+        for name, texts in catalogues().items()
+    }
