@@ -158,12 +158,7 @@ def interactive_page(
     opening = _opening(checkpoint, run, name) | {"place": urlencode(place), "home": home}
     _answer(bundle, run, shown["run"], place, ablations)
     script = (shipped("assets") / "dist" / "file.js").read_text("utf-8")
-    more = {
-        "shown": packed,
-        "answers": bundle.answers,
-        "arrays": bundle.arrays,
-        "catalogues": _catalogues(script),
-    }
+    more = {"shown": packed, "answers": bundle.answers, "arrays": bundle.arrays, "catalogues": _catalogues(script)}
     return file_document(opening, script, run.sentence, bytes(bundle.content), **more)
 
 
