@@ -170,7 +170,9 @@ export class Network {
     const [weight, bias] = [this.weights[`${name}.weight`], this.weights[`${name}.bias`]];
     const width = weight.length;
     const { unit, scales } = normalised(x, width, EPS);
-    const y = unit.map((each, at) => each * weight[at % width] + bias[at % width]);
+    const y = new Float32Array(x.length);
+    for (let at = 0; at < x.length; at += width)
+      for (let i = 0; i < width; i++) y[at + i] = unit[at + i] * weight[i] + bias[i];
     // Neither a shift nor a stretch of a row passes a norm.
     this.tape?.pass(y, x, (gradient) =>
       eachRow(gradient, width, (row, at) => {
