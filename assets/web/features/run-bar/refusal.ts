@@ -20,8 +20,7 @@ const SHORT: Record<string, string> = {
 const LEADING_ON = ["error.unknown", "error.unknown_near", "error.too_many_words"];
 const OTHERS = ["error.too_many_pieces", "error.too_long", "error.empty", "error.nothing", "error.invisible"];
 
-export const isRefusal = (error: Message | null) =>
-  error !== null && [...LEADING_ON, ...OTHERS].includes(error.key);
+export const isRefusal = (error: Message | null) => error !== null && [...LEADING_ON, ...OTHERS].includes(error.key);
 
 export function refusalNotice() {
   const message = h("p", { class: "message", role: "alert", hidden: true });
