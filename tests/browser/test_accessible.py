@@ -432,6 +432,19 @@ def test_what_is_pressed_by_key_keeps_the_focus(shared: Visit) -> None:
         assert page.evaluate(named) == name, control
 
 
+def test_what_colours_say_stays_where_a_system_forces_its_own(visit: Visit) -> None:
+    visit.page.emulate_media(forced_colors="active")
+    page = visit.open("?checkpoint=toy&tab=attention&kind=cross&layer=2&head=6&step=4")
+    shades = """canvas => canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data
+        .reduce((found, value, i) => i % 4 ? found : found.add(value), new Set()).size"""
+    assert page.locator("#attention canvas").first.evaluate(shades) > 10  # of a weak weight, a strong one and others
+    ground = "each => getComputedStyle(each).backgroundColor"
+    pressed = page.locator("#attention .segmented button")
+    assert len(set(pressed.evaluate_all(f"all => all.map({ground})"))) == 2  # one is chosen
+    move(page, {"tab": "translate"})
+    assert page.locator(".candidates i").first.evaluate(ground) != page.locator("body").evaluate(ground)
+
+
 def test_keys_open_close_and_scroll(shared: Visit) -> None:
     page = shared.go(*DOG, **MAPS, drawing="table")
     page.locator("#heads").scroll_into_view_if_needed()  # the answer about its heads would draw the table again

@@ -42,8 +42,10 @@ def test_a_refusal_keeps_what_was_typed_and_leads_on(visit: Visit) -> None:
     expect(offers).to_be_hidden()
     expect(page.locator(".run")).to_have_class("run")
     unread = "Der Hund möchte xylophon spielen"
+    visit.ask("")
+    expect(message).to_contain_text(t("error.nothing"))  # without a few of 600 words
     visit.ask(unread)
-    expect(message).to_contain_text(t("refusal.unknown", unknown="“xylophon”"))  # without a few of 600 words
+    expect(message).to_contain_text(t("refusal.unknown", unknown="“xylophon”"))  # without them, too
     expect(page.locator("#nearest b")).not_to_have_text(BIER)  # of the sentence before
     nearest = page.locator("#nearest b").inner_text()
     page.locator("#nearest").click()
@@ -64,8 +66,8 @@ def test_a_refusal_keeps_what_was_typed_and_leads_on(visit: Visit) -> None:
 def test_an_example_is_one_click_and_a_surprise_is_translated(shared: Visit) -> None:
     page = shared.go("classroom")
     shared.ask("Heute habe ich ein Bier getrunkn")  # the nearest word is named, and nothing is lost
-    expect(shared.message).to_have_text(matching("refusal.unknown", unknown="“getrunkn”"))
-    expect(shared.message).to_contain_text("getrunken")
+    expect(shared.message).to_have_text(matching("error.unknown_near", unknown="“getrunkn”"))
+    expect(shared.message).to_contain_text("getrunken, ")  # which the sentence that is still shown has as well
     expect(shared.translation).to_have_text(OUTPUT)
     page.locator(".examples > button").click()
     *_, example = CORPORA["classroom"].examples

@@ -97,3 +97,13 @@ def test_another_model_answers_where_the_toy_cannot_read_a_sentence(shared: Visi
     expect(shared.message).to_contain_text(matching("run.refused", sentence=SENTENCES["toy"]))
     expect(page.locator("#checkpoint")).to_have_value("toy")
     shared.ask(SENTENCES["toy"])  # other tests share this page
+
+
+def test_a_finger_finds_every_example_and_the_entries_of_the_menu_in_line(browser: Browser, url: str) -> None:
+    with visiting(browser, url, viewport=PHONE, has_touch=True, is_mobile=True) as visit:
+        page = visit.open("?checkpoint=toy")
+        examples = page.locator(".example-list")
+        assert bottom(examples.locator("button").last) <= bottom(examples)
+        page.locator("#menu > summary").click()
+        edges = "all => new Set(all.map((each) => each.getBoundingClientRect().left)).size"
+        assert page.locator("#menu .entry").evaluate_all(edges) == 1

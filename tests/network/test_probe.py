@@ -65,5 +65,6 @@ def test_replacing_an_intermediate_changes_the_logits(norm_first: bool) -> None:
 
 
 def test_a_probe_that_forgets_to_return_is_named() -> None:
-    with pytest.raises(TypeError, match="embedding: a probe returned a NoneType"):
-        network()(SRC, TGT, probe=lambda name, value: None)
+    forgotten = "encoder.1.self_attention.q"
+    with pytest.raises(TypeError, match=f"^{forgotten}: a probe returned a NoneType"):
+        network()(SRC, TGT, probe=lambda name, value: None if name == forgotten else value)

@@ -5,7 +5,7 @@ L layers, H heads, Q queries, K keys.
 
 import base64
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -57,8 +57,8 @@ class AttentionMap:
     layer: int  # from 0
     query_tokens: tuple[str, ...]  # of the rows
     key_tokens: tuple[str, ...]  # of the columns
-    weights: np.ndarray  # (H, Q, K), after softmax, before dropout
-    allowed: np.ndarray  # (Q, K), bool; False where the cell is masked
+    weights: np.ndarray = field(repr=False)  # (H, Q, K), after softmax, before dropout
+    allowed: np.ndarray = field(repr=False)  # (Q, K), bool; False where the cell is masked
 
     def __post_init__(self) -> None:
         axes = (len(self.query_tokens), len(self.key_tokens))

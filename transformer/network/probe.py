@@ -25,7 +25,7 @@ def apply_probe(probe: Probe | None, name: str, value: Tensor) -> Tensor:
 
 def scoped(probe: Probe | None, prefix: str) -> Probe | None:
     """A probe for a part of the network, whose names become `prefix.name`."""
-    return None if probe is None else lambda name, value: probe(f"{prefix}.{name}", value)
+    return None if probe is None else lambda name, value: apply_probe(probe, f"{prefix}.{name}", value)
 
 
 def chain(first: Probe, second: Probe) -> Probe:

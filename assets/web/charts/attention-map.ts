@@ -309,7 +309,7 @@ export function paddingMasked(run: DrawnRun, kind: Kind) {
 }
 
 export function mapHeading(kind: Kind, layer: number, head: number, key = "attention.axes", places = {}) {
-  const axis = (i: 0 | 1, arrow: string) => word(`${t(`side.${SIDES[kind][i]}`)} ${arrow}`, SIDES[kind][i]);
+  const axis = (i: 0 | 1, arrow: string) => word(`${t(`side.${SIDES[kind][i]}`)}\u00a0${arrow}`, SIDES[kind][i]);
   return nodes(key, { head: head + 1, layer: layer + 1, from: axis(0, "↓"), at: axis(1, "→"), ...places });
 }
 

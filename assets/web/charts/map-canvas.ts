@@ -38,7 +38,7 @@ export function palette() {
 }
 
 function readPalette() {
-  const probe = h("span", { hidden: true });
+  const probe = h("span", { hidden: true, style: "forced-color-adjust: none" });
   document.body.append(probe);
   const resolved = (colour: string) => {
     probe.style.color = colour;

@@ -135,5 +135,5 @@ export function formatTiny(value: number) {
   if (!value) return String(value);
   const [digits, power] = value.toExponential(1).split("e");
   const raised = [...power.replace("+", "")].map((sign) => "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"["-0123456789".indexOf(sign)]);
-  return `${digits.replace(".0", "")} × 10${raised.join("")}`;
+  return `${digits.replace(".0", "")}\u00a0×\u00a010${raised.join("")}`;
 }

@@ -11,16 +11,16 @@ import { type Attributes, h } from "../../ui/dom.ts";
 import { button } from "../../ui/parts.ts";
 import { askExample } from "./requests.ts";
 
-/** Errors about words of the sentence, each with its shorter text. */
+/** Errors that name a few of the known words, each with its text for a model that knows many more. */
 const SHORT: Record<string, string> = {
+  "error.empty": "error.nothing",
   "error.unknown": "refusal.unknown",
-  "error.unknown_near": "refusal.unknown",
   "error.too_many_words": "refusal.too_many_words",
 };
+const LEADING_ON = ["error.unknown", "error.unknown_near", "error.too_many_words"];
 const OTHERS = ["error.too_many_pieces", "error.too_long", "error.empty", "error.nothing", "error.invisible"];
 
-export const isRefusal = (error: Message | null) =>
-  error !== null && (error.key in SHORT || OTHERS.includes(error.key));
+export const isRefusal = (error: Message | null) => error !== null && [...LEADING_ON, ...OTHERS].includes(error.key);
 
 export function refusalNotice() {
   const message = h("p", { class: "message", role: "alert", hidden: true });
@@ -61,7 +61,7 @@ export function refusalNotice() {
     message.replaceChildren(...joinSentences(wrongLink, error ? joinSentences(reason(error), shown) : []));
     message.hidden = !message.textContent;
     suggestions.hidden = true;
-    if (error && error.key in SHORT) await lead(sentence);
+    if (error && LEADING_ON.includes(error.key)) await lead(sentence);
   }
   return { elements: [message, suggestions], draw };
 }
@@ -75,11 +75,9 @@ function translatorOf(sentence: string) {
   return Object.keys(models()).find((checkpoint) => models()[checkpoint].real?.languages[0] === language);
 }
 
-/** Whole sentences, which follow, say more than words of similar spelling, and than a few of many. */
 function reason(error: Message) {
   const known = error.values.known as { rest: number } | undefined;
-  const key = error.key === "error.unknown_near" || known?.rest ? SHORT[error.key] : null;
-  return formatMessage(key ? { ...error, key } : error);
+  return formatMessage(known?.rest ? { ...error, key: SHORT[error.key] } : error);
 }
 
 async function teach(checkpoint: string, sentence: string) {
