@@ -162,7 +162,7 @@ def test_a_file_that_does_not_come_is_said_and_asked_for_again_and_another_model
     ask(page, "ich mochte ein cola")
     expect(page.locator("#top .message")).to_contain_text(t("error.no_file"))
     faulty.unroute_all()
-    faulty.route("**/classroom.planes.gz", lambda route: route.abort())
+    faulty.route("**/classroom.planes.gz", lambda route: route.fulfill(body="<p>", content_type="text/html"))
     ask(page, "ich mochte ein cola")
     expect(page.locator("#translation")).to_contain_text("coke")
     page.locator("#checkpoint").select_option("classroom")

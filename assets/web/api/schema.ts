@@ -24,7 +24,8 @@ export const assetAddress = (path: string) => new URL(schema.assets + path, docu
 /** A file of the assets. A page without a server has some of them packed by gzip. */
 export async function fetchAsset(path: string) {
   const answer = await fetch(assetAddress(path));
-  if (!answer.ok) throw new Error(`${path} could not be fetched`);
+  const isPage = answer.headers.get("content-type")?.startsWith("text/html"); // of a host that has no other answer
+  if (!answer.ok || isPage) throw new Error(`${path} could not be fetched`);
   if (!path.endsWith(".gz")) return answer;
   const content = await answer.blob();
   const [first, second] = new Uint8Array(await content.slice(0, 2).arrayBuffer());
