@@ -3,8 +3,9 @@
 import "./page.ts";
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { DrawnRun } from "../../assets/web/api/types.ts";
 import { isDrawn } from "../../assets/web/charts/attention-lines.ts";
-import { scrolledTo, spacedLabels, uncovered } from "../../assets/web/charts/map-parts.ts";
+import { scrolledTo, shownWords, spacedLabels, uncovered } from "../../assets/web/charts/map-parts.ts";
 
 test("labels keep their distance; the wanted ones come first", () => {
   assert.deepEqual([...spacedLabels(4, 20, 15)], [0, 1, 2, 3]);
@@ -56,4 +57,11 @@ test("a label at an edge covers none beside it", () => {
   const middle = (i: number) => Math.max(9, Math.min(i * 5 + 2.5, 91));
   assert.deepEqual([...uncovered([0, 3, 6, 16, 19], [0, 19], middle, 12)], [0, 6, 19]);
   assert.deepEqual([...uncovered([0, 3, 6], [3, 0], middle, 12)], [3, 6]);
+});
+
+test("words beside a long sentence's map are whole up to twelve letters, wherever they stand", () => {
+  const words = ["S", "Donau", "Schifffahrtsgesellschaft"];
+  const run = { attention: { decoder: { queries: words, keys: words } }, output: words } as unknown as DrawnRun;
+  const { queries, keys, predicted } = shownWords(run, "decoder", true, false);
+  for (const shown of [queries, keys, predicted]) assert.deepEqual(shown, ["S", "Donau", "Schifffahrt…"]);
 });

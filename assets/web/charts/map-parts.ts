@@ -79,7 +79,7 @@ const labelTexts = (queries: string[], predicted: (string | undefined)[], isNarr
 
 /** The words beside a drawing; those of a long sentence are shortened, and in a narrow place say less. */
 export function shownWords(run: DrawnRun, kind: Kind, isLong: boolean, isNarrow: boolean) {
-  const name = isLong ? shortened : (token: string) => token;
+  const name = (token: string) => (isLong ? shortened(token) : token);
   const [queries, keys] = [run.attention[kind].queries.map(name), run.attention[kind].keys.map(name)];
   const predicted = predictions(kind, run).map((token) => (isLong && isNarrow ? undefined : token && name(token)));
   return { queries, keys, predicted, names: labelTexts(queries, predicted, isNarrow) };
