@@ -163,6 +163,15 @@ def test_a_visitors_text_is_text_and_words_are_of_pieces(browser: Browser, maria
         expect(page.locator("#story .candidates button, .piece-search:visible")).to_have_count(0)
 
 
+def test_where_scripts_are_forbidden_it_says_so(browser: Browser, file: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(file)
+    expect(page.locator("noscript")).to_be_visible()
+    assert t("shell.no_script", "zh-Hant") in page.locator("noscript").inner_text()
+    context.close()
+
+
 def test_the_iframe_of_a_course_page_opens_at_its_place(browser: Browser, file: str) -> None:
     folder = Path(file.removeprefix("file://")).parent
     (recipe,) = re.findall("<iframe .*?</iframe>", (ROOT / "transformer" / "README.md").read_text("utf-8"), re.DOTALL)

@@ -82,8 +82,12 @@ def site_document(opening: Any, script: str, style: str, icon: str) -> str:
 
 
 def _fail(key: str) -> str:
-    """A call of `fail` with a sentence in every language: what knows the visitor's has not come."""
-    return f"fail({json.dumps(chr(10).join(texts[key] for texts in catalogues().values()))})"
+    return f"fail({json.dumps(_in_every_language(key))})"
+
+
+def _in_every_language(key: str) -> str:
+    """A sentence, where what knows the visitor's language has not come."""
+    return "\n".join(texts[key] for texts in catalogues().values())
 
 
 def _data(name: str, value: Any) -> str:
@@ -104,6 +108,7 @@ def _document(title: str, head: str, *body: str) -> str:
 <style>{reset}</style>
 {frame}</head>
 <body>
+<noscript style="white-space: pre-line">{html.escape(_in_every_language("shell.no_script"))}</noscript>
 <script>{{{THEME}}}</script>
 <div class="gradio-container"><div class="main"><main class="contain"><div class="html-container">
 <div class="view"></div>
