@@ -105,6 +105,12 @@ def test_figure_and_python_share_a_place_in_jupyterlab_which_saves_it_interactiv
     run_cell(page, 4)
     page.keyboard.press("Control+s")
     expect(page.locator(".jp-mod-dirty")).to_have_count(0)  # saved
+    page.get_by_title("Restart the kernel", exact=True).click()
+    page.get_by_role("button", name="Confirm Kernel Restart").click()
+    page.get_by_text("| Idle").wait_for()
+    asks.fill("cola bier")
+    figure.locator("#translate").click()
+    expect(figure.get_by_role("alert")).to_contain_text(t("error.no_kernel"))
     page.close()
 
     # Without a kernel and a network.

@@ -2,6 +2,7 @@
 // gets a port, for the place both ways and for what it asks. The frame's sandbox leaves it nothing else of the notebook.
 
 const CALL = "attention-bitte";
+const LOST = { key: "error.no_kernel", values: {}, english: "" }; // since it started again it does not know the model
 
 const places = new Set([document]); // where frames may be: a view's place may be hidden from the document
 
@@ -16,9 +17,15 @@ function initialize({ model, signal }) {
     ports.get(frame)?.close(); // the page was loaded again
     ports.set(frame, port1);
     port1.onmessage = ({ data }) => {
-      if (!data.place) return model.send(data);
-      model.set("place", data.place);
-      model.save_changes();
+      if (data.place) {
+        model.set("place", data.place);
+        return model.save_changes();
+      }
+      try {
+        model.send(data);
+      } catch {
+        port1.postMessage({ id: data.id, answer: JSON.stringify({ error: LOST }) });
+      }
     };
     const { place, questions } = { place: model.get("place"), questions: model.get("questions") };
     frame.contentWindow.postMessage({ call: CALL, place, questions }, "*", [port2]);

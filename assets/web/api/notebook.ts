@@ -1,8 +1,8 @@
 // The notebook around a saved run, where there is one: through its port (transformer/web/widget.js) the kernel answers
 // what the file lacks, and reads and sets the place.
 
-import { NO_ANSWER, schema } from "./schema.ts";
-import { Refused, type Source } from "./source.ts";
+import { schema } from "./schema.ts";
+import { Refused, refusal, type Source } from "./source.ts";
 import type { State } from "./types.ts";
 
 const CALL = "attention-bitte";
@@ -19,7 +19,7 @@ const waiting: Map<string, (answer: any) => void> = new Map();
 export const notebook: Source = {
   answers: (name) => questions.includes(name),
   async answer(name, request, signal) {
-    if (!port) throw new Refused(NO_ANSWER);
+    if (!port) throw refusal("error.no_kernel");
     const id = String(Math.random()); // the notebook may show the page twice
     const { promise, resolve, reject } = Promise.withResolvers<any>();
     waiting.set(id, resolve);
