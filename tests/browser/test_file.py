@@ -126,6 +126,21 @@ def test_what_the_network_said_without_a_change_is_read_in_full(browser: Browser
         assert original.evaluate("line => line.scrollWidth <= line.clientWidth")
 
 
+def test_many_changes_stay_in_their_order_and_leave_the_original_its_place(browser: Browser, tmp_path: Path) -> None:
+    """Also on a phone, where their line scrolls, by key too."""
+    changes = [{"do": "ablate", "kind": "cross", "layer": layer, "head": head} for layer in (0, 1) for head in range(4)]
+    translate("classroom", *changes, sentence="Den Hund sieht der Lehrer").to_html(tmp_path / "run.html")
+    with reading(browser, 1280) as page:
+        opened(page, f"{(tmp_path / 'run.html').as_uri()}#tab=translate")
+        original = page.locator(".changed .hint")
+        assert original.evaluate("line => line.scrollWidth <= line.clientWidth")
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.locator(".folded .changed").wait_for()
+        lefts = page.locator(".changed li").evaluate_all("all => all.map((each) => each.getBoundingClientRect().left)")
+        assert lefts == sorted(lefts)
+        assert broken_rules(page, whole=True) == []
+
+
 def test_words_that_python_forced_or_drew_are_said_to_be(browser: Browser, tmp_path: Path) -> None:
     forced = translator("toy").translate(BIER, forced=("i", "want", "a", "coke"))
     forced.to_html(tmp_path / "run.html", ablations=True)

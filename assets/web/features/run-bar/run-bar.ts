@@ -193,10 +193,11 @@ function stickToRun(run: HTMLElement) {
   style.setProperty("--run-line", `${card.offsetHeight - run.offsetTop + STUCK_GAP}px`);
 }
 
-function fitTokens({ source, target }: Parts) {
-  if (source.scrollWidth > source.clientWidth)
-    source.tabIndex = 0; // so that a keyboard scrolls it
-  else source.removeAttribute("tabindex");
+function fitTokens({ source, target, changed }: Parts) {
+  for (const each of [source, changed])
+    if (each.scrollWidth > each.clientWidth)
+      each.tabIndex = 0; // so that a keyboard scrolls it
+    else each.removeAttribute("tabindex");
   const line = target.parentElement;
   const now = target.children[state.step];
   if (!line || !now) return;
