@@ -12,7 +12,7 @@ test("texts that come late do not undo a later choice", async ({ mock }) => {
   const answers: Record<string, (answer: unknown) => void> = {};
   const fetched = (address: string) =>
     new Promise((resolve) => {
-      answers[String(address).includes("zh") ? "zh" : "en"] = () => resolve({ ok: true, json: async () => ({}) });
+      answers[String(address).includes("zh") ? "zh" : "en"] = () => resolve(new Response("{}"));
     });
   mock.method(globalThis, "fetch", fetched);
   const [first, second] = [chooseLanguage("zh-Hans"), chooseLanguage("en")];
