@@ -35,7 +35,8 @@ ELSEWHERE = "https://example.org/page"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    (folder / "v-before").mkdir()
+    for name in ("v-0123456789ab", "v-mine"):
+        (folder / name).mkdir()
     (folder / "CNAME").write_text("somebody's own")
     write(folder, ELSEWHERE)
     return folder
@@ -89,8 +90,9 @@ def test_it_is_small_and_its_parts_are_found(folder: Path) -> None:
 
 
 def test_an_earlier_version_goes_and_other_files_stay(folder: Path) -> None:
-    assert len(list(folder.glob("v-*"))) == 1
-    assert not (folder / "v-before").exists()
+    assert len(list(folder.glob("v-*/app.js"))) == 1
+    assert not (folder / "v-0123456789ab").exists()
+    assert (folder / "v-mine").exists()
     assert (folder / "CNAME").exists()
 
 

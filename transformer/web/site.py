@@ -26,7 +26,8 @@ from .engine_data import engine_data
 from .shell import site_document
 
 WEIGHT_BYTES = 4
-VERSIONS = "v-"  # how the folders of versions begin
+VERSIONS = "v-"  # how the folders of versions begin; the first digits of a digest follow
+DIGITS = 12
 # Trainings, files, classes, and models of the Hub.
 NEED_SERVER = {name for name, each in QUESTIONS.items() if each.streams} | {
     *("pairs", "plan", "stop_training", "delete_model", "share_model", "shared_model"),
@@ -41,8 +42,8 @@ def write(folder: Path, page: str = "") -> None:
     which visitors are led for what the site lacks."""
     files = _files()
     digests = (hashlib.sha256(name.encode() + content).digest() for name, content in sorted(files.items()))
-    version = VERSIONS + hashlib.sha256(b"".join(digests)).hexdigest()[:12]
-    for old in folder.glob(f"{VERSIONS}*"):
+    version = VERSIONS + hashlib.sha256(b"".join(digests)).hexdigest()[:DIGITS]
+    for old in folder.glob(VERSIONS + "[0-9a-f]" * DIGITS):
         shutil.rmtree(old)
     for name, content in files.items():
         file = folder / version / name
@@ -87,7 +88,7 @@ def _packed(content: bytes) -> bytes:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
 if __name__ == "__main__":
