@@ -178,6 +178,15 @@ def test_a_visitors_text_is_text_and_words_are_of_pieces(browser: Browser, maria
         expect(page.locator("#story .candidates button, .piece-search:visible")).to_have_count(0)
 
 
+def test_what_a_file_cannot_explain_it_does_not_offer(browser: Browser, marian: Path, tmp_path: Path) -> None:
+    """int8 weights have no gradients."""
+    Translator.load(marian, precision="int8").translate("Kuchen?").to_html(tmp_path / "run.html")
+    with reading(browser) as page:
+        opened(page, f"{(tmp_path / 'run.html').as_uri()}#tab=translate")
+        drawn(page, "translate")
+        expect(page.locator(".why-word")).to_be_hidden()
+
+
 def test_where_scripts_are_forbidden_it_says_so(browser: Browser, file: str) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -1,5 +1,6 @@
 // Why this word: attribution, attention and the effect of masking each source word, asked for when the panel is opened.
 
+import { canAsk } from "../../api/client.ts";
 import type { Child } from "../../api/types.ts";
 import { type Asked, explainWord, fetchWhy, secondWord } from "../../charts/why.ts";
 import { nodes, t } from "../../state/i18n.ts";
@@ -76,6 +77,7 @@ export function whyPanel(signal: AbortSignal) {
     element,
     draw(now: number) {
       step = now;
+      element.hidden = !canAsk("why");
       element.open = state.why !== "closed";
       ask();
     },
