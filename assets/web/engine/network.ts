@@ -39,7 +39,7 @@ export class Network {
     this.tape = tape;
   }
 
-  /** The same network, whose intermediates another probe sees after those that change or watch them already. */
+  /** This network, whose intermediates another probe sees after those that change or watch them already. */
   watchedBy(probe: Probe, tape?: Tape) {
     const { probe: first } = this;
     const both: Probe = (name, value, columns) => probe(name, first ? first(name, value, columns) : value, columns);

@@ -76,7 +76,7 @@ export class Translator {
     const network = changedNetwork(this.network, changes, this.data.output_limit);
     const isCached = network === this.network;
     const { passes, watched } = recorded(network, (name) => name.endsWith(".weights") || /\.0\.\w+\.mask$/.test(name));
-    /** Of passes of which each had the next row, or of the last one, which had every row. */
+    /** Rows of all passes, of which each had the next one, or the value of the last pass, which had every row. */
     const value = (kind: Kind, layer: number, part: string, blocks: number) => {
       const found = there(passes.get(probeName(kind, layer, part)));
       return isCached ? joinRows(found, blocks) : found[found.length - 1];
