@@ -46,6 +46,11 @@ class Plan:
     watch: str = ""
     job: Job | None = None
 
+    def bound(self, field: str, key: str, value: int, most: int, **more: str) -> None:
+        """Note a value above its bound as this field's problem."""
+        if value > most:
+            self.problems.append(Problem(field, Message(key, {"value": value, "most": most, **more})))
+
     @contextmanager
     def problem_of(self, field: str) -> Iterator[None]:
         """Note a refusal of the code inside as this field's problem."""
@@ -123,16 +128,11 @@ def _read(question: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Message]]
 
 def _estimate_network(found: Plan, corpus: Corpus, config: TransformerConfig, limits: Limits) -> None:
     found.parameters = count_parameters(config)
-    with found.problem_of("d_model"):
-        _check(limits, "plan.parameters", found.parameters)
+    _check(found, limits, "d_model", "plan.parameters", found.parameters)
     # A visitor could not upload a larger model again.
-    with found.problem_of("n_heads"):
-        if (heads := count_heads(config)) > MAX_HEADS:
-            raise MessageError("plan.many_heads", value=heads, most=MAX_HEADS)
+    found.bound("n_heads", "plan.many_heads", count_heads(config), MAX_HEADS)
     outputs = output_limit(corpus.batch().target_length, config)
-    with found.problem_of(""):
-        if (numbers := count_run_values(config, corpus.source_length, outputs)) > MAX_RUN_VALUES:
-            raise MessageError("plan.numbers", value=numbers, most=MAX_RUN_VALUES)
+    found.bound("", "plan.numbers", count_run_values(config, corpus.source_length, outputs), MAX_RUN_VALUES)
 
 
 def _estimate_training(
@@ -142,20 +142,16 @@ def _estimate_training(
     sizes = (config, rows, corpus.source_length, corpus.batch().target_length)
     found.bytes, step = training_bytes(*sizes), step_seconds(*sizes)
     found.seconds = step * steps
-    with found.problem_of("batch_size"):
-        _check(limits, "plan.memory", math.ceil(found.bytes / 2**20))
-    with found.problem_of("batch_size"):
-        if step > LONGEST_STEP:
-            raise MessageError("plan.step", value=round(step, 1))
-    with found.problem_of("steps"):
-        _check(limits, "plan.seconds", math.ceil(found.seconds))
+    _check(found, limits, "batch_size", "plan.memory", math.ceil(found.bytes / 2**20))
+    if step > LONGEST_STEP:
+        found.problems.append(Problem("batch_size", Message("plan.step", {"value": round(step, 1)})))
+    _check(found, limits, "steps", "plan.seconds", math.ceil(found.seconds))
 
 
-def _check(limits: Limits, key: str, value: int) -> None:
-    """Refuse a value above the limit whose name the message's key ends with."""
+def _check(found: Plan, limits: Limits, field: str, key: str, value: int) -> None:
+    """Compare with the limit whose name the message's key ends with."""
     name = key.removeprefix("plan.")
-    if value > (most := getattr(limits, name)):
-        raise MessageError(key, value=value, most=most, variable=variables(Limits)[name].name)
+    found.bound(field, key, value, getattr(limits, name), variable=variables(Limits)[name].name)
 
 
 def _corpus(values: dict[str, Any], limits: Limits) -> Corpus:

@@ -39,13 +39,10 @@ def map_figures(checkpoint: Checkpoint, corpus: Corpus) -> MapFigures:
     translator = Translator(checkpoint, corpus.name)
     runs = [translator.translate(source) for source in _sentences(corpus)]
     telling = [
-        weight
+        largest_cross_weight(run.attention, run.output.index(target_word), run.source.index(source_word))
         for run in runs
         for target_word, source_word in corpus.deciding_words.items()
         if target_word in run.output and source_word in run.source
-        for weight in [
-            largest_cross_weight(run.attention, run.output.index(target_word), run.source.index(source_word))
-        ]
     ]
     every = {kind: list(zip(*(run.attention.of(kind) for run in runs), strict=True)) for kind in KINDS}
     return MapFigures(

@@ -167,13 +167,6 @@ def measure_held_out(checkpoint: Checkpoint, corpus: str) -> dict[str, dict[str,
     return {name: score_measures(translator, pairs()[:MEASURED]) for name, pairs in CORPORA[corpus].held_out.items()}
 
 
-def correlate(translator: Translator, sentences: Sequence[str]) -> dict[str, float]:
-    """The rank correlations of a model's own translations. Integrated gradients would take minutes of a large model.
-    Raises SentenceError: the model cannot translate a sentence."""
-    runs = translator.translate_many(sentences, value_weighted=True)
-    return rank_correlations(translator, runs, [word_measures(translator, run, ["gradient × input"]) for run in runs])
-
-
 def main(arguments: list[str]) -> None:
     """Score a shipped checkpoint on the held-out sets of its corpus; or any model's measures of contribution on
     sentences, which have no gold alignment, against removing heads and words."""
@@ -186,8 +179,11 @@ def main(arguments: list[str]) -> None:
         parser.error(f"{args.checkpoint} has no held-out sets: name sentences")
     try:
         if args.sentences:
-            found = correlate(Translator.load(args.checkpoint), args.sentences)
-            print(measures_table({args.checkpoint: found}))
+            translator = Translator.load(args.checkpoint)
+            runs = translator.translate_many(args.sentences, value_weighted=True)
+            gradients = ["gradient × input"]  # integrated gradients would take minutes of a large model
+            words = [word_measures(translator, run, gradients) for run in runs]
+            print(measures_table({args.checkpoint: rank_correlations(translator, runs, words)}))
             return
         checkpoint = load_checkpoint(FOLDER / args.checkpoint)
     except (CheckpointError, SentenceError) as error:

@@ -53,7 +53,8 @@ def write(folder: Path, page: str = "") -> None:
     document = site_document(_opening(version, page), app, style, icon)
     (folder / "index.html").write_text(document, "utf-8")
     kept = json.dumps(["./", *(f"{version}/{name}" for name in sorted(files))])
-    constants = f'const VERSION = "{_digest(document)}";\nconst FILES = {kept};\n'
+    digest = hashlib.sha256(document.encode()).hexdigest()[:DIGITS]
+    constants = f'const VERSION = "{digest}";\nconst FILES = {kept};\n'
     (folder / "sw.js").write_text(constants + (shipped("assets") / "service-worker.js").read_text("utf-8"), "utf-8")
 
 
@@ -85,10 +86,6 @@ def _opening(version: str, page: str) -> dict[str, Any]:
 
 def _packed(content: bytes) -> bytes:
     return gzip.compress(content, mtime=0)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]
 
 
 if __name__ == "__main__":

@@ -90,8 +90,9 @@ def words_of_idiom(chooser: Chooser, idiom: Idiom) -> tuple[list[GermanWord], li
             en += slots[written].en
             continue
         if written in ("MY", "YOUR"):
-            subject = slots["SELF" if written == "MY" else "NAMED"]
-            en += _possessive(subject)
+            owner = slots["SELF" if written == "MY" else "NAMED"]
+            my = {"i": "my", "you": "your", "he": "his", "she": "her"}[owner.en[0].text]
+            en.append(EnglishWord(my, owner.de))
             continue
         text, sign, linked = written.partition("~") if "~" in written else written.partition("=")
         if "/" in text:
@@ -104,11 +105,6 @@ def words_of_idiom(chooser: Chooser, idiom: Idiom) -> tuple[list[GermanWord], li
         if word.text == "a" and following.text[0] in "aeiou":  # "an engineer"
             word.text = "an"
     return de, en, list(slots.values())
-
-
-def _possessive(owner: Phrase) -> list[EnglishWord]:
-    """ "my" of "i" """
-    return [EnglishWord({"i": "my", "you": "your", "he": "his", "she": "her"}[owner.en[0].text], owner.de)]
 
 
 def _one_of(adverbs: Sequence[Adverb]) -> Slot:

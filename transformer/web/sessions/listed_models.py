@@ -29,7 +29,10 @@ def listed(entries: str) -> tuple[ListedModel, ...]:
 def _listed(entry: str) -> ListedModel:
     folder = Path(entry).expanduser()
     if folder.is_dir():
-        return _of_folder(folder.resolve())
+        folder = folder.resolve()
+        weights, languages = marian.weights_in(folder), _languages(folder)
+        size = weights.stat().st_size if weights else 0
+        return ListedModel(folder.name, folder, size=size, languages=languages, examples=examples_for(languages))
     if not hub.is_on_hub(entry):
         raise ValueError(f"TRANSFORMER_MODELS: {entry!r} is neither owner/name of a model of the Hub nor a folder")
     name = entry.split("@")[0]
@@ -39,13 +42,6 @@ def _listed(entry: str) -> ListedModel:
     named = LANGUAGES.search(name)
     languages = named.groups() if named else ()
     return ListedModel(name, entry, languages=languages, examples=examples_for(languages))
-
-
-def _of_folder(folder: Path) -> ListedModel:
-    files = (folder / name for name in (marian.WEIGHTS, marian.PICKLE))
-    size = next((file.stat().st_size for file in files if file.is_file()), 0)
-    languages = _languages(folder)
-    return ListedModel(folder.name, folder, size=size, languages=languages, examples=examples_for(languages))
 
 
 def _languages(folder: Path) -> tuple[str, ...]:
