@@ -7,6 +7,8 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from transformer import Transformer, TransformerConfig
 from transformer.training import seeded_model
@@ -40,6 +42,19 @@ def is_clear(distributions: Iterable[Tensor]) -> bool:
     return bool((highest[:, 0] - highest[:, 1] > 1e-4).all())
 
 
+class Created(TorchDispatchMode):
+    """Collects the size and the dtype of every tensor that an operation creates."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[tuple[int, torch.dtype]] = set()
+
+    def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = operation(*args, **(kwargs or {}))
+        self.seen |= {(each.numel(), each.dtype) for each in tree_leaves(made) if isinstance(each, Tensor)}
+        return made
+
+
 def padded(rows: Sequence[Sequence[int]]) -> Tensor:
     """Sentences as one batch, padding at their ends."""
     return pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
@@ -62,8 +77,8 @@ def any_padding(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
     return ids("src_vocab_size"), ids("tgt_vocab_size")
 
 
-def sentence_pairs(max_size: int = 4) -> st.SearchStrategy[list[tuple[list[int], list[int]]]]:
+def sentence_pairs() -> st.SearchStrategy[list[tuple[list[int], list[int]]]]:
     """(source, target) ids of sentences of different lengths, without padding."""
     source = st.lists(_words("src_vocab_size"), min_size=1, max_size=LONGEST)
     target = st.lists(_words("tgt_vocab_size"), min_size=1, max_size=LONGEST)
-    return st.lists(st.tuples(source, target), min_size=1, max_size=max_size)
+    return st.lists(st.tuples(source, target), min_size=1, max_size=4)

@@ -2,7 +2,6 @@
 mistakes/test_mistakes.py."""
 
 import copy
-import json
 import math
 import re
 from dataclasses import replace
@@ -21,6 +20,7 @@ from transformer.analysis.sublayer import ids
 from transformer.data import CORPORA, TOY, classroom_corpus
 from transformer.data.corpus import encode_pairs
 from transformer.inference.interventions import Interventions, RemoveMask
+from transformer.messages import catalogues
 from transformer.mistakes.decoding import by_view, softmax_over_queries
 from transformer.mistakes.training import PAIRS, SMALL, held_out, learn_classroom, toy_model
 from transformer.network.config import TransformerConfig
@@ -30,7 +30,7 @@ from transformer.training import TrainingConfig, measure, seeded_model, train
 from transformer.web.sessions.models import about
 
 ROOT = Path(__file__).parents[1]
-ENGLISH = json.loads((ROOT / "assets/locales/en.json").read_text("utf-8"))
+ENGLISH = catalogues()["en"]
 COLD_BEER = "Heute habe ich ein kaltes Bier getrunken"
 DOG, TEACHER = "Den Hund sieht der Lehrer", "Der Hund sieht den Lehrer"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from transformer import Vocabulary
-from transformer.messages import Listed, Message, formatted
+from transformer.messages import Listed, Message, catalogues, formatted
 from transformer.web.page import opened
 
 ROOT = Path(__file__).parent.parent
@@ -22,15 +22,11 @@ PLURAL = re.compile(r"\{(\w+), plural, ")
 HAN = re.compile("[\u3400-\u9fff]")
 
 
-def catalogue(language: str) -> dict[str, str]:
-    return json.loads((LOCALES / f"{language}.json").read_text("utf-8"))
-
-
 def places(text: str) -> set[str]:
     return {*PLACE.findall(text), *PLURAL.findall(text)}
 
 
-EN = catalogue("en")
+EN = catalogues()["en"]
 OTHERS = LANGUAGES[1:]
 
 
@@ -57,7 +53,7 @@ def test_no_key_is_said_twice_and_no_text_is_empty(language: str) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_plural_has_the_forms_of_its_language(language: str) -> None:
     """As Unicode's plural rules have them: two for a count in English, one in Chinese, which needs no plural then."""
-    for key, text in catalogue(language).items():
+    for key, text in catalogues()[language].items():
         for plural in PLURAL.finditer(text):
             forms = re.match(r"((?:zero|one|two|few|many) \{.*?\} )+other \{", text[plural.end() :])
             assert forms, key
@@ -68,7 +64,7 @@ def test_a_plural_has_the_forms_of_its_language(language: str) -> None:
 @pytest.mark.parametrize("language", OTHERS)
 def test_every_catalogue_has_the_same_keys_places_and_spaces(language: str) -> None:
     """Chinese puts no space between sentences, so a text may end on fewer than in English, never on more."""
-    theirs = catalogue(language)
+    theirs = catalogues()[language]
     assert list(theirs) == list(EN)
     for key, text in theirs.items():
         assert places(text) == places(EN[key]), key
@@ -86,7 +82,7 @@ INTERNATIONAL = re.compile(
 def test_every_text_is_in_its_own_language(language: str) -> None:
     """A text without a Chinese character has no word that a Chinese reader would have to translate."""
     english = {}
-    for key, text in catalogue(language).items():
+    for key, text in catalogues()[language].items():
         words = re.findall(r"[^\W\d]\w*", PLACE.sub("", text))
         if not HAN.search(text) and not all(map(INTERNATIONAL.fullmatch, words)):
             english[key] = text
@@ -97,7 +93,7 @@ def test_every_text_is_in_its_own_language(language: str) -> None:
 def test_every_character_belongs_to_its_script(language: str, script: str) -> None:
     """GB 2312 has the simplified characters, Big5 the traditional ones; what both write alike is in both."""
     foreign: dict[str, str] = {}
-    for key, text in catalogue(language).items():
+    for key, text in catalogues()[language].items():
         for char in HAN.findall(text):
             try:
                 char.encode(script)

@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from transformer import Translation, Translator, Vocabulary
 from transformer.analysis import ablate_cross_attention, ablate_every_head, compare
@@ -21,7 +18,7 @@ from transformer.inference.attention_maps import KINDS
 from transformer.inference.interventions import AblateHead, Interventions, RemoveMask
 from transformer.storage.checkpoint import Checkpoint
 
-from ..networks import is_clear, network
+from ..networks import Created, is_clear, network
 
 SENTENCES = {"toy": "ich mochte ein bier", "babbler": "wort3 wort1 wort4"}
 
@@ -99,18 +96,6 @@ def test_a_sweep_equals_a_loop_over_heads_and_sentences(pad_source: bool, babble
 # Memory
 
 
-class Largest(TorchDispatchMode):
-    """Records the size of the largest tensor that is created."""
-
-    numbers = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        sizes = [each.numel() for each in tree_leaves(made) if isinstance(each, Tensor)]
-        self.numbers = max([self.numbers, *sizes])
-        return made
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("fields", [{"n_heads": 16}, {"d_ff": 5000}, {"tgt_vocab_size": 3000}])
 def test_no_tensor_exceeds_the_limit(fields: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,9 +110,9 @@ def test_no_tensor_exceeds_the_limit(fields: dict[str, Any], monkeypatch: pytest
         lambda: ablate_cross_attention(translator, run),
         lambda: ablate_every_head(translator.checkpoint, [(run.sentence, run.text), ("w5 w6", "w7")] * 3),
     ):
-        with Largest() as seen:
+        with Created() as created:
             ablate()
-        assert 2**18 < seen.numbers <= 2**19
+        assert 2**18 < max(numbers for numbers, _ in created.seen) <= 2**19
 
 
 # Comparison

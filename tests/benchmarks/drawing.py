@@ -87,7 +87,7 @@ def clicks(run: Translation) -> Iterator[tuple[str, Control]]:
             yield "step", ["#step", "input", str(step + 1)]
 
 
-def switches(page: Page, name: str, run: Translation, most: float = FRAME_MS) -> Iterator[Ratio]:
+def switches(page: Page, name: str, run: Translation, most: float) -> Iterator[Ratio]:
     """The p95 of our switches, with nothing else in the browser, against a bound in ms."""
     took: dict[str, list[float]] = {}
     for n in range(-1, SWITCHES):

@@ -148,12 +148,7 @@ def fit(seen: list[tuple[float, float]]) -> dict[str, float]:
 
 
 async def clicks(
-    visitor: Visitor,
-    record: Record,
-    port: int,
-    until: float,
-    think: tuple[float, float],
-    first: str | None,
+    visitor: Visitor, record: Record, port: int, until: float, think: tuple[float, float], first: str | None
 ) -> None:
     """One visitor's clicks. After each translation the page requests the checks of the run itself.
 

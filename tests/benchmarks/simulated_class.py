@@ -71,9 +71,9 @@ class SimulatedClass:
                     task.cancel()
         return self._heard
 
-    async def _until(self, true: Any, seconds: float = 60) -> None:
+    async def _until(self, true: Any) -> None:
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(60):
                 while not true():
                     await asyncio.sleep(0.02)
         except TimeoutError:

@@ -1,15 +1,12 @@
 """The page's texts with their places filled in as the page fills them: from assets/locales, with ICU's plurals."""
 
-import json
 import re
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from .conftest import ROOT
+from transformer.messages import catalogues
 
-LOCALES: dict[str, dict[str, str]] = {
-    path.stem: json.loads(path.read_text("utf-8")) for path in (ROOT / "assets/locales").glob("*.json")
-}
+LOCALES = catalogues()
 EN = LOCALES["en"]
 _BRANCH = re.compile(r"(=\d+|\w+)\s*\{((?:[^{}]|\{\w+\})*)\}")
 _PLACE = re.compile(rf"\{{(\w+)(?:,\s*plural,((?:\s*{_BRANCH.pattern})+)\s*)?\}}")

@@ -19,16 +19,7 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
-from playwright.sync_api import (
-    Browser,
-    BrowserContext,
-    Dialog,
-    FrameLocator,
-    Page,
-    Request,
-    expect,
-    sync_playwright,
-)
+from playwright.sync_api import Browser, BrowserContext, Dialog, FrameLocator, Page, Request, expect, sync_playwright
 
 from transformer import Translation, Translator
 from transformer.inference.interventions import Interventions

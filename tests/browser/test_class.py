@@ -93,19 +93,16 @@ def test_a_class_follows_votes_and_sees_the_answer(browser: Browser, url: str) -
         assert code not in lead.url
         assert "secret" not in lead.url
 
-        for own in (
-            ".choice",
-            ".show",
-            ".reveal",
-        ):  # nobody sees the answer before the vote, nor who has found it alone
-            expect(phone.locator(f"#lesson {own}").first).to_be_hidden()
+        answer = [phone.locator(f"#lesson {own}").first for own in (".choice", ".show", ".reveal")]
+        for each in answer:  # nobody sees it before the vote, nor who has found it alone
+            expect(each).to_be_hidden()
         phone.locator("#room-follow").click()  # nor does who looks around alone, and may go ahead
         expect(phone.locator("#lesson .choice").first).to_be_hidden()
         phone.keyboard.press("n")
         wait_for_stop(phone, 2)
         phone.keyboard.press("r")
-        for own in (".choice", ".show", ".reveal"):
-            expect(phone.locator(f"#lesson {own}").first).to_be_hidden()
+        for each in answer:
+            expect(each).to_be_hidden()
         phone.locator("#room-follow").click()
         wait_for_stop(phone, 1)
         laptop.keyboard.press("r")

@@ -41,7 +41,7 @@ def saved(button: Locator, name: str) -> str:
     """What a button gives, under its name."""
     download = downloaded(button)
     assert download.suggested_filename == name
-    return Path(download.path()).read_text("utf-8")
+    return download.path().read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +182,7 @@ def expect_saved(page: Page, *figures: Locator) -> None:
     rows = page.locator(".saves")
     expect(rows).to_have_count(len(figures))
     for row, figure in zip(rows.all(), figures, strict=True):
-        svg, png = (Path(downloaded(row.get_by_role("button", name=kind)).path()) for kind in ("SVG", "PNG"))
+        svg, png = (downloaded(row.get_by_role("button", name=kind)).path() for kind in ("SVG", "PNG"))
         written = svg.read_text("utf-8")
         styles = re.sub(r'data:image/png[^"]*', "", written)
         assert not re.search(r"var\(|color-mix|oklab|NaN|undefined", styles)  # any program reads its colours

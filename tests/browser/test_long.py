@@ -1,7 +1,6 @@
 """Sentences of 33 words: maps painted in the colours of their weights, and what the page says of them in view."""
 
 import re
-from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -12,6 +11,7 @@ from . import made_up, maps
 from .catalogue import matching, t
 from .conftest import PHONE, PROJECTOR, Visit, in_menu, move, place, until
 from .test_accessible import broken_rules
+from .test_handout import downloaded
 from .test_places import SMALLEST
 
 WORDS = 33
@@ -124,9 +124,7 @@ def test_what_the_page_says_of_33_words_is_in_view(visit: Visit) -> None:
             expect_named_in_view(page, "inside", ".attended")
 
     # The worksheet draws what can be read on paper, and small maps as pictures.
-    with page.expect_download() as download:
-        page.locator("[data-file=handout]").dispatch_event("click")
-    sheet = Path(download.value.path()).read_text("utf-8")
+    sheet = downloaded(page.locator("[data-file=handout]")).path().read_text("utf-8")
     assert t("worksheet.others", count=WORDS - ON_PAPER) in sheet
     assert re.search(matching("worksheet.excerpt", rows=ON_PAPER, columns=ON_PAPER), sheet)
     assert '<img src="data:image/png' in sheet

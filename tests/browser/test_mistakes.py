@@ -25,8 +25,8 @@ def symptom(name: str) -> re.Pattern[str]:
     return re.compile("|".join(f"^{matching(f'mistakes.{name}.{key}').pattern}$" for key in keys), re.DOTALL)
 
 
-def open_exercises(visit: Visit, checkpoint: str = "toy") -> Page:
-    return visit.go(checkpoint, tab="break", part="mistakes")
+def open_exercises(visit: Visit) -> Page:
+    return visit.go(tab="break", part="mistakes")
 
 
 def choose(page: Page, name: str) -> Locator:

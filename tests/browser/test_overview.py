@@ -9,6 +9,7 @@ from . import made_up
 from .catalogue import t
 from .conftest import FRAMES, PROJECTOR, Visit, move, place, translate, until
 from .test_accessible import broken_rules
+from .test_handout import downloaded
 from .wire import Hold
 
 
@@ -78,10 +79,8 @@ def test_what_is_drawn_is_the_run_and_follows_step_and_word(shared: Visit, overv
     shared.step_slider.fill("6")  # a word that ends a sentence is not read again
     expect(page.locator("#overview .word-out")).to_contain_text(t("overview.ends"))
     expect(page.locator("#overview .return")).to_be_hidden()
-    with page.expect_download() as download:
-        page.locator("#pictures summary").click()
-        page.get_by_role("button", name="SVG").click()
-    saved = download.value.path().read_text("utf-8")
+    page.locator("#pictures summary").click()
+    saved = downloaded(page.get_by_role("button", name="SVG")).path().read_text("utf-8")
     assert all(f">{token}<" in saved for token in run.source)
 
 

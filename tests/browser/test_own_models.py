@@ -14,7 +14,8 @@ from transformer.live.plan import plan
 from transformer.live.stream import live
 
 from .catalogue import EN, matching, t
-from .conftest import Visit, follow, in_menu, move, until
+from .conftest import Visit, follow, move, until
+from .test_handout import downloaded
 from .test_lesson import ALL, HIDE, LINKS, STOPS
 from .test_train import SPANISH
 
@@ -101,11 +102,7 @@ def test_one_layer_one_head_an_odd_width_no_positions_one_vocabulary_and_layer_n
     assert {where: found for where, text in said.items() if (found := FALSE.findall(text))} == {}
 
     # The handout has how it was trained.
-    in_menu(page, "#downloads summary")
-    with page.expect_download() as download:
-        page.locator("[data-file=handout]").click()
-    page.keyboard.press("Escape")
-    text = Path(download.value.path()).read_text("utf-8")
+    text = downloaded(page.locator("[data-file=handout]")).path().read_text("utf-8")
     assert t("handout.trained", pairs=len(PAIRS), steps=100) in text
     assert t("handout.setting", name=t("train.set.d_model"), value="33") in text
 

@@ -33,6 +33,8 @@ def test_a_sentence_is_typed_or_clicked(shared: Visit) -> None:
     expect(note).to_be_hidden()
     shared.ask("Bier")
     expect(page.locator("#story .say")).to_contain_text(matching("translate.only", word="bier"))
+    shared.go("classroom", sentence="Bier")  # it has no masked neighbours either
+    expect(page.locator("#story .say")).to_contain_text(matching("translate.only_word"))
 
 
 def test_a_doubtful_translation_is_marked_where_it_stands(shared: Visit) -> None:
@@ -46,11 +48,6 @@ def test_a_doubtful_translation_is_marked_where_it_stands(shared: Visit) -> None
     page.keyboard.press("Escape")
     shared.go()
     expect(mark).to_be_hidden()
-
-
-def test_a_word_alone_is_not_said_to_have_masked_neighbours(shared: Visit) -> None:
-    shared.go("classroom", sentence="Bier", tab="translate")
-    expect(shared.page.locator("#story .say")).to_contain_text(matching("translate.only_word"))
 
 
 def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(shared: Visit) -> None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -14,6 +13,7 @@ from ..hub import COMMIT, NAME, Hub, served
 from ..marian import marian_folder
 from .catalogue import matching, t
 from .conftest import PHONE, Server, Visit, forgotten, get, visiting
+from .test_handout import downloaded
 
 SENTENCE = "Frau Müller wohnt in Wien!"
 WEIGHTS = "model.safetensors"
@@ -132,9 +132,7 @@ def test_a_worksheet_by_words_asks_for_no_softmax_which_is_one_of_pieces(screen:
         expect(page.locator("#checkpoint")).to_have_value(NAME)
         screen.settle()
         tokens[unit] = page.locator("#top .run .chip.source").count()
-        with page.expect_download() as download:
-            page.locator("[data-file=handout]").dispatch_event("click")
-        sheet = Path(download.value.path()).read_text("utf-8")
+        sheet = downloaded(page.locator("[data-file=handout]")).path().read_text("utf-8")
         assert matching("worksheet.shapes", source=tokens["no"]).search(sheet)  # the encoder reads pieces
         assert (t("worksheet.softmax.answer") in sheet) == (unit == "no")
     assert tokens["yes"] < tokens["no"]

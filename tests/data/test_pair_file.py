@@ -23,8 +23,8 @@ def numbered(folder: Path, count: int) -> Path:
     return folder / f"{count}.tsv"
 
 
-def drawn(file: PairFile, batches: int, batch_size: int = 4, seed: int = 0) -> list[list[Pair]]:
-    return list(itertools.islice(file.batches(batch_size, torch.Generator().manual_seed(seed)), batches))
+def drawn(file: PairFile, batches: int, seed: int = 0) -> list[list[Pair]]:
+    return list(itertools.islice(file.batches(4, torch.Generator().manual_seed(seed)), batches))
 
 
 # Scanning

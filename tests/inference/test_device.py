@@ -1,10 +1,7 @@
 """The device is the requested one, the accelerator, or the CPU; every device gives the same results."""
 
-from typing import Any
-
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from transformer import Translator, pick_device
 from transformer.data import Batch
@@ -12,7 +9,7 @@ from transformer.inference.device import ENVIRONMENT, why_device
 from transformer.messages import Message
 from transformer.training import TrainingConfig, train
 
-from ..networks import network
+from ..networks import Created, network
 
 ACCELERATOR = torch.accelerator.current_accelerator(check_available=True)
 CPU, CUDA, MPS = map(torch.device, ("cpu", "cuda", "mps"))
@@ -70,26 +67,14 @@ def test_a_space_on_zero_gpu_stays_on_the_cpu(monkeypatch: pytest.MonkeyPatch) -
     assert pick_device() == CUDA
 
 
-class Dtypes(TorchDispatchMode):
-    """Collects the dtype of every tensor that an operation creates."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: set[torch.dtype] = set()
-
-    def __torch_dispatch__(self, operation: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        result = operation(*args, **(kwargs or {}))
-        self.seen |= {x.dtype for x in torch.utils._pytree.tree_leaves(result) if torch.is_tensor(x)}
-        return result
-
-
 def test_the_device_needs_no_float64(babbler: Translator, toy_data: Batch) -> None:
     model = network()
-    with Dtypes() as dtypes:
+    with Created() as created:
         babbler.translate("wort1 wort2")
         next(train(model, toy_data, TrainingConfig()))
-    assert torch.float32 in dtypes.seen
-    assert torch.float64 not in dtypes.seen
+    dtypes = {dtype for _, dtype in created.seen}
+    assert torch.float32 in dtypes
+    assert torch.float64 not in dtypes
 
 
 @pytest.mark.skipif(ACCELERATOR is None, reason="this machine has no accelerator")

@@ -110,11 +110,7 @@ def cases() -> Iterator[Case]:
         for made in changes(name):
             yield "translate", {"checkpoint": name, "sentence": OTHER[name], "changes": made}
             yield "stack", {"checkpoint": name, "sentence": sentence, "changes": made}
-        for made in (
-            [],
-            [ABLATED],
-            [{"do": "remove_mask", "kind": "decoder"}],
-        ):
+        for made in ([], [ABLATED], [{"do": "remove_mask", "kind": "decoder"}]):
             yield from of_run({"checkpoint": name, "sentence": sentence, "changes": made})
         opened = [{"do": "remove_mask", "kind": "cross"}]  # padding is attended to
         yield "why", {"checkpoint": name, "sentence": sentence, "changes": opened, "step": 3, "other": None}

@@ -35,8 +35,8 @@ WHOLE: dict[str, tuple[float, float]] = {
     "seed": (0, 2**31 - 1),
 }
 REAL = {"dropout": (0, 0.9), "learning_rate": (0.00001, 1), "label_smoothing": (0, 0.9), "held_out": (0, 0.5)}
-FIELDS = {*TrainingForm.model_fields, *NetworkForm.model_fields, *LearningForm.model_fields} - {"model", "training"}
-FIELDS -= {"pairs"}
+FIELDS = {*TrainingForm.model_fields, *NetworkForm.model_fields, *LearningForm.model_fields}
+FIELDS -= {"model", "training", "pairs"}
 
 
 def question(corpus: str = "toy", /, **changes: Any) -> dict[str, Any]:

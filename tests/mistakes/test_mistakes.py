@@ -1,9 +1,7 @@
 """Each mistake's symptom is really there, and not where the same thing is done right."""
 
-import json
 import math
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +9,12 @@ import torch
 
 from transformer import Translator
 from transformer.data import classroom_corpus
+from transformer.messages import catalogues
 from transformer.mistakes import MISTAKES, DecodingMistake, Symptom, TrainingMistake
 from transformer.mistakes.decoding import MAX_RUNS, by_view
 from transformer.mistakes.training import PAIRS
 
-ENGLISH = json.loads((Path(__file__).parents[2] / "assets/locales/en.json").read_text("utf-8"))
+ENGLISH = catalogues()["en"]
 SENTENCES = {"toy": "ich möchte ein Bier", "classroom": "Heute habe ich ein kaltes Bier getrunken"}
 OF_RUNS = [mistake for mistake in MISTAKES.values() if isinstance(mistake, DecodingMistake)]
 Case = tuple[str, Translator]

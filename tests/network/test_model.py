@@ -33,10 +33,10 @@ def for_any_padding(test: Any) -> Any:
     return test
 
 
-def watch(model: Transformer, src: Tensor = SRC, tgt: Tensor = TGT) -> dict[str, Tensor]:
+def watch(model: Transformer) -> dict[str, Tensor]:
     """Every intermediate of one pass."""
     recorder = Recorder()
-    model(src, tgt, probe=recorder)
+    model(SRC, TGT, probe=recorder)
     return {name: value for name, (value,) in recorder.values.items()}
 
 

@@ -17,12 +17,7 @@ def is_at(name: str, stage: Shape) -> bool:
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {},
-        {"norm_first": True, "final_norm": "both"},
-        {"num_encoder_layers": 1, "num_decoder_layers": 3},
-    ],
+    "fields", [{}, {"norm_first": True, "final_norm": "both"}, {"num_encoder_layers": 1, "num_decoder_layers": 3}]
 )
 def test_the_shapes_are_those_of_the_tensors(fields: dict[str, Any]) -> None:
     """Every stage that a probe sees, in every layer that has it."""

@@ -16,14 +16,7 @@ from transformer import Translator
 from transformer.analysis.faithfulness import word_effects
 from transformer.data import CORPORA
 from transformer.data.alignment import AlignedPair, AlignmentCounts, GoldAlignment, count_links
-from transformer.training.evaluation import (
-    BATCH,
-    AlignmentScores,
-    alignment_scores,
-    count_near,
-    main,
-    score,
-)
+from transformer.training.evaluation import BATCH, AlignmentScores, alignment_scores, count_near, main, score
 
 from ..marian import SENTENCES, marian_folder
 from ..networks import is_clear, network
@@ -31,9 +24,9 @@ from ..networks import is_clear, network
 TOY = tuple(pair for source in ("ich mochte ein bier", "ich mochte ein cola") if (pair := CORPORA["toy"].find(source)))
 
 
-def babble(count: int, seed: int = 0) -> list[str]:
+def babble(count: int) -> list[str]:
     """Different sentences of one to six of the babbler's words, in random order of length."""
-    rng = random.Random(seed)
+    rng = random.Random(0)
     found: dict[str, None] = {}
     while len(found) < count:
         found[" ".join(f"wort{rng.randint(1, 10)}" for _ in range(rng.randint(1, 6)))] = None

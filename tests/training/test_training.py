@@ -36,9 +36,9 @@ def learner(seed: int = 0, **fields: Any) -> Transformer:
     return seeded_model(TransformerConfig(**(SIZE | fields)), seed)
 
 
-def trained(data: Batch, seed: int = 0, **fields: Any) -> tuple[dict[str, Tensor], list[Progress]]:
-    model = learner(seed)
-    progress = list(train(model, data, TrainingConfig(seed=seed, **{"steps": 4} | fields)))
+def trained(data: Batch) -> tuple[dict[str, Tensor], list[Progress]]:
+    model = learner()
+    progress = list(train(model, data, TrainingConfig(steps=4)))
     return model.state_dict(), progress
 
 
@@ -123,12 +123,12 @@ def of_many_lengths(count: int) -> Batch:
     )
 
 
-def batches_of(data: Batch, steps: int, batch_size: int, seed: int = 0) -> list[tuple[Tensor, Tensor]]:
+def batches_of(data: Batch, steps: int, batch_size: int) -> list[tuple[Tensor, Tensor]]:
     """The sources and decoder inputs of each training step."""
     model = network(src_vocab_size=100, tgt_vocab_size=100)
     read: list[tuple[Tensor, Tensor]] = []
     model.register_forward_pre_hook(lambda _, ids: read.append((ids[0].clone(), ids[1].clone())))
-    list(train(model, data, TrainingConfig(steps=steps, batch_size=batch_size, seed=seed)))
+    list(train(model, data, TrainingConfig(steps=steps, batch_size=batch_size)))
     return read
 
 

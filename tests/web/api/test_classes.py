@@ -46,8 +46,7 @@ def opened(client: TestClient) -> dict[str, Any]:
 
 
 def ask(client: TestClient, name: str, request: Any, **headers: str) -> Any:
-    answer = client.post(f"/api/{name}", json=request, headers=headers)
-    return answer.json()
+    return client.post(f"/api/{name}", json=request, headers=headers).json()
 
 
 def test_guests_hear_of_the_class_and_of_the_replica_of_their_teacher(

@@ -15,18 +15,7 @@ from transformer.web.sessions.model_store import OWN_MODEL_PREFIX
 from transformer.web.sessions.models import is_large
 
 from ...models import json_values
-from .endpoints import (
-    ACTIONS,
-    CHANGED,
-    COMPUTED,
-    OF_MODELS,
-    OF_RUNS,
-    OF_SENTENCES,
-    Function,
-    as_sent,
-    ask,
-    called,
-)
+from .endpoints import ACTIONS, CHANGED, COMPUTED, OF_MODELS, OF_RUNS, OF_SENTENCES, Function, as_sent, ask, called
 
 HOSTILE: list[Any] = [  # of every type, at and beyond every bound
     *(None, True, -1, 0, 64, 2**63, 10**400, 0.5, 1e308, math.nan, math.inf),

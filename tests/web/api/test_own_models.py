@@ -114,15 +114,6 @@ def test_what_the_page_is_told_of_it(key: str) -> None:
     assert refused(ask(translate.surprise, {"checkpoint": key}), "error.no_held_out")
 
 
-def test_heads_are_ablated_where_the_output_is_as_long_as_the_decoder_reads(store: ModelStore) -> None:
-    endless = own(max_len=9)
-    with torch.no_grad():
-        endless.checkpoint.model.output_projection.bias[endless.checkpoint.tgt_vocab.ids["E"]] = -1e9
-    key = stored(store, endless)
-    assert len(shown(key)["output"]) == 9
-    assert not refused(ask(what_if.sweep, {"checkpoint": key, "sentence": SENTENCE, "on": "sentence"}))
-
-
 def test_mistakes_of_decoding_are_shown_in_it_or_where_they_can_be_seen(store: ModelStore) -> None:
     """Whatever it is called: by its name it would be another one."""
     for called, mistake, model in (

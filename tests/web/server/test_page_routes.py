@@ -144,9 +144,7 @@ def asks(name: str, sentence: str, address: str = "1.1.1.1", session: str = "", 
 
 
 @async_test
-async def test_requests_wait_by_address_and_a_client_that_leaves_makes_way(
-    queues: tuple[FairQueue, FairQueue],
-) -> None:
+async def test_requests_wait_by_address_and_a_client_that_leaves_makes_way(queues: tuple[FairQueue, FairQueue]) -> None:
     small, _ = queues
     first, second, other = asks("hold", "a"), asks("hold", "b"), asks("hold", "c", "2.2.2.2")
     tasks = [asyncio.create_task(each.call()) for each in (first, second, other)]

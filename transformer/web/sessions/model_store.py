@@ -278,9 +278,7 @@ def _corpus(portable: PortableModel) -> Corpus:
         portable.pairs, portable.name, shared_vocabulary=checkpoint.model.config.tie_weights
     )
     return replace(
-        corpus,
-        size=len(portable.pairs),
-        load=lambda: (portable.pairs, checkpoint.src_vocab, checkpoint.tgt_vocab),
+        corpus, size=len(portable.pairs), load=lambda: (portable.pairs, checkpoint.src_vocab, checkpoint.tgt_vocab)
     )
 
 
