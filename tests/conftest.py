@@ -24,14 +24,7 @@ settings.register_profile("tests", deadline=None, max_examples=30, derandomize=T
 settings.load_profile("tests")
 
 
-LONGEST = (
-    "test_places.py",
-    "test_hosting.py",
-    "test_accessible.py",
-    "test_train.py",
-    "test_languages.py",
-    "test_faults.py",
-)
+LONGEST = {f"test_{name}.py" for name in ("places", "hosting", "accessible", "train", "languages", "faults")}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -259,12 +259,8 @@ class Visitor:
         await send(replace(translate, expected=None, check=lambda answer: answer["run"]["output"] == ENGLISH))
         shared = await send(replace(ask("share a model", "share_model", self.session, **own), expected=None))
         if shared:
-
-            def names_no_key(answer: Any) -> bool:
-                return answer["name"] == "load" and key not in json.dumps(answer)
-
-            look = ask("open a shared model", "shared_model", self.session, **shared)
-            await send(replace(look, expected=None, check=names_no_key))
+            look = replace(ask("open a shared model", "shared_model", self.session, **shared), expected=None)
+            await send(replace(look, check=lambda got: got["name"] == "load" and key not in json.dumps(got)))
         await send(Question("download a model", f"models/{key}", check=lambda answer: answer == file))
         deleted = ask("delete a model", "delete_model", self.session, **own)
         await send(replace(deleted, expected=None, check=lambda answer: answer is None))

@@ -8,7 +8,7 @@ import axe_playwright_python
 from playwright.sync_api import Page, expect
 
 from .catalogue import t
-from .conftest import Visit, in_menu, move, place
+from .conftest import LAPTOP, Visit, in_menu, move, place
 from .texts import mark_texts, strays
 
 DOG = ("classroom", "Der Hund sieht den Lehrer")
@@ -340,19 +340,15 @@ def broken_rules(page: Page, whole: bool = False) -> list[str]:
     return faults(page, AXE_SAYS, [RULES, whole])
 
 
-LAPTOP, SMALL = (1280, 800), (320, 640)
-
-
-def resize(page: Page, size: tuple[int, int]) -> None:
-    page.set_viewport_size({"width": size[0], "height": size[1]})
+SMALL: Any = {"width": 320, "height": 640}
 
 
 def barriers(page: Page, whole: bool = False) -> dict[str, list[str]]:
     """What keeps somebody from using the open tab, or the whole page, on a laptop and on the smallest screen."""
     found = {"laptop": faults(page, LOOK, "everything"), "axe": broken_rules(page, whole)}
-    resize(page, SMALL)
+    page.set_viewport_size(SMALL)
     found["smallest"] = faults(page, LOOK, "size")
-    resize(page, LAPTOP)
+    page.set_viewport_size(LAPTOP["viewport"])
     return {how: each for how, each in found.items() if each}
 
 
@@ -457,14 +453,14 @@ def test_keys_open_close_and_scroll(shared: Visit) -> None:
     expect(marked).to_have_accessible_name(name)
     expect(page.locator("#attention h2").first).to_contain_text(name)
 
-    resize(page, SMALL)
+    page.set_viewport_size(SMALL)
     wide = page.locator("#attention .scroll")
     expect(wide).to_have_attribute("tabindex", "0")
     step = shared.step
     wide.press("ArrowRight")
     page.wait_for_function("document.querySelector('#attention .scroll').scrollLeft > 0")
     assert shared.step == step
-    resize(page, LAPTOP)
+    page.set_viewport_size(LAPTOP["viewport"])
 
     for opener, popup in (("#menu > summary", "#menu > .popover"), ("#pictures summary", "#pictures .popover")):
         page.locator(opener).click()

@@ -24,14 +24,7 @@ from transformer.web.page import opened
 from transformer.web.sessions.models import Model
 
 REQUESTS = {"HeadsRequest": schema.HeadsRequest}
-ANSWERS = {
-    "EngineData": EngineData,
-    "Refusal": Refusal,
-    "Model": Model,
-    "MistakeCode": MistakeCode,
-    "Symptom": Symptom,
-    "Opening": Opening,
-}
+ANSWERS = {each.__name__: each for each in (EngineData, Refusal, Model, MistakeCode, Symptom, Opening)}
 
 
 def json_schema(questions: Mapping[str, Question]) -> dict[str, Any]:

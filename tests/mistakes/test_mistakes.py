@@ -290,19 +290,18 @@ def test_a_wrong_guess_is_told_why() -> None:
 def test_a_mistake_is_the_same_again_and_leaves_the_model_as_it_was(
     mistake: DecodingMistake, classroom: Translator
 ) -> None:
-    sentence, translator = SENTENCES["classroom"], classroom
-    model = translator.checkpoint.model
+    sentence, model = SENTENCES["classroom"], classroom.checkpoint.model
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    plain = translator.translate(sentence).steps
-    one = mistake.run(translator, sentence)
+    plain = classroom.translate(sentence).steps
+    one = mistake.run(classroom, sentence)
     state = torch.random.get_rng_state()
-    two = mistake.run(translator, sentence)
+    two = mistake.run(classroom, sentence)
     assert torch.equal(torch.random.get_rng_state(), state)  # a training beside it draws the same numbers
     assert one == two
     assert_numbers(one)
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     assert not any(module.training for module in model.modules())
-    assert translator.translate(sentence).steps == plain
+    assert classroom.translate(sentence).steps == plain
 
 
 @pytest.mark.parametrize("mistake", OF_RUNS, ids=lambda mistake: mistake.name)

@@ -298,10 +298,8 @@ WEIGHTS: list[tuple[Callable[[dict[str, Tensor]], object], str]] = [
 def test_weights_that_do_not_fit_are_refused(
     saved: Path, other: Path, edit: Callable[[dict[str, Tensor]], object], named: str
 ) -> None:
-    def long_card(about: dict[str, Any]) -> None:  # so that the file is not refused because it is small
-        about["card"] = "x" * 10_000
-
-    assert named in detail(rewritten(saved, other, long_card, edit))
+    # With a long card, so that the file is not refused because it is small.
+    assert named in detail(rewritten(saved, other, lambda about: about.update(card="x" * 10_000), edit))
 
 
 def test_a_weight_that_is_not_finite_is_refused(saved: Path, other: Path) -> None:

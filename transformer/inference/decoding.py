@@ -105,16 +105,17 @@ class Sampling:
         draw = _drawer(self.seed)
         return lambda distribution: draw(self.distribution(distribution))
 
-    def first_other_seed(self, distributions: Sequence[Tensor], most: int = MAX_FIRST_SEED) -> int | None:
-        """The first seed that draws another token than greedy decoding outputs; None if none up to `most` does. It
-        takes the distributions (V,) of a greedy run: up to the first other token a sample reads what greedy reads."""
+    def first_other_seed(self, distributions: Sequence[Tensor]) -> int | None:
+        """The first seed that draws another token than greedy decoding outputs; None if none up to
+        MAX_FIRST_SEED does. It takes the distributions (V,) of a greedy run: up to the first other token a sample reads
+        what greedy reads."""
         drawn_from, greedy = [self.distribution(each) for each in distributions], [*map(most_likely, distributions)]
 
         def follows(seed: int) -> bool:
             draw = _drawer(seed)
             return all(draw(each) == token for each, token in zip(drawn_from, greedy, strict=True))
 
-        return next((seed for seed in range(most + 1) if not follows(seed)), None)
+        return next((seed for seed in range(MAX_FIRST_SEED + 1) if not follows(seed)), None)
 
 
 def _drawer(seed: int) -> Callable[[Tensor], int]:

@@ -20,11 +20,8 @@ SHORT = [row for row in ROWS if row.number not in ("7", "13")]  # the others tak
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("server")
-    settings: Any = {
-        "GRADIO_TEMP_DIR": str(folder / "gradio"),
-        "TRANSFORMER_CLASSES": str(tmp_path_factory.mktemp("classes")),
-    }
+    folder, classes = (tmp_path_factory.mktemp(name) for name in ("server", "classes"))
+    settings: Any = {"GRADIO_TEMP_DIR": str(folder / "gradio"), "TRANSFORMER_CLASSES": str(classes)}
     server = Server(log=folder / "log", TRANSFORMER_PROXIES="1", **settings)
     few = sentences(600)  # drawing takes seconds
     with server, pytest.MonkeyPatch.context() as patch:
