@@ -105,12 +105,8 @@ def marian_folder(
     (folder / "vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(source)}))
     if separate:
         (folder / "target_vocab.json").write_text(json.dumps({piece: i for i, piece in enumerate(target)}))
-    about = {
-        "separate_vocabs": separate,
-        "source_lang": "de",
-        "target_lang": "en",
-        "tokenizer_class": "MarianTokenizer",
-    }
+    languages = {"source_lang": "de", "target_lang": "en"}
+    about = languages | {"separate_vocabs": separate, "tokenizer_class": "MarianTokenizer"}
     (folder / "tokenizer_config.json").write_text(json.dumps(about))
     end, padding = target.index("</s>"), target.index("<pad>")
     ids = {

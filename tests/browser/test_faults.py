@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, expect
 
 from transformer.messages import Message
 
-from ..visitors import Question, ask, train
+from ..visitors import train
 from .catalogue import t
 from .conftest import ROOT, TRAINED, Server, get, hosted, in_menu, post, until
 from .wire import action
@@ -69,10 +69,6 @@ class Space(Server):
         counts: dict[str, int] = get(f"{self.url}health").json()["training"]
         return counts
 
-    def ask(self, question: Question) -> httpx.Response:
-        asked: dict[str, Any] = {"json": question.body, "headers": question.headers, "timeout": 60}
-        return httpx.request(question.verb, self.url + question.path, **asked, trust_env=False)
-
     def translate(self, sentence: str, checkpoint: str) -> httpx.Response:
         return post(self.url, action("translate"), {"data": [sentence, checkpoint]})
 
@@ -93,7 +89,7 @@ def test_a_checkpoint_that_was_spoilt_before_it_is_chosen(server: Space) -> None
         assert answer.status_code == 500
         assert answer.json()["error"] == str(Message("error.model_broken", {"name": "classroom"}))
         asked = {"checkpoint": "classroom", "sentence": COLA, "or_example": True}
-        shown = server.ask(ask("choose a model", "translate", "me", **asked)).json()
+        shown = post(server.url, "api/translate", asked, Session="me").json()
         assert (shown.get("run"), shown["error"]["key"]) == (None, "error.model_broken")
         assert server.translate(COLA, "toy").status_code == 200
         assert get(server.url).status_code == 200

@@ -38,6 +38,7 @@ NATIVE = {"en": "English", "zh-Hans": "简体中文", "zh-Hant": "繁體中文"}
 
 CELLS = ((3, 0), (3, 4))  # an open one, and a masked one
 MAP = "#attention .large .heatmap"
+REVEALED = "#mistakes .reveal"
 HEATMAP = {**MAPS, "kind": "cross", "drawing": "heatmap"}
 
 
@@ -75,12 +76,7 @@ MORE: list[Place] = [
     ("a change", WHAT_IF, ".starters button", clicking(".starters button", ".change")),
     ("no change", {}, ".changed", clicking(".changed .link")),
     *(
-        (
-            name,
-            {**BUG, "exercise": name},
-            "#mistakes .choice",
-            clicking("#mistakes .choice:enabled", "#mistakes .reveal"),
-        )
+        (name, {**BUG, "exercise": name}, "#mistakes .choice", clicking("#mistakes .choice:enabled", REVEALED))
         for name, mistake in MISTAKES.items()
         if isinstance(mistake, DecodingMistake)  # those of training are read in test_mistakes.py
     ),

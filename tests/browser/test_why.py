@@ -130,10 +130,8 @@ def test_the_lesson_asks_when_the_model_knows(shared: Visit) -> None:
 
 def test_the_lesson_asks_which_measure_agrees_with_the_alignment(shared: Visit) -> None:
     """What each measure points to is drawn as under Translate."""
-    page, run = (
-        shared.go("classroom", SENTENCE, tab="lesson", stop=19, step=5),
-        translate("classroom", sentence=SENTENCE),
-    )
+    page = shared.go("classroom", SENTENCE, tab="lesson", stop=19, step=5)
+    run = translate("classroom", sentence=SENTENCE)
     pair = find(" ".join(run.source))
     assert pair
     expect(page.locator("#lesson .why-table .gold")).to_have_text("hund")

@@ -32,25 +32,9 @@ OTHER = {"toy": "mochte cola", "classroom": "Die Frau weiß, dass der Hund die S
 MANY = 200
 MARGIN = 1e-4
 ABLATED = {"do": "ablate", "kind": "encoder", "layer": 0, "head": 1}
-REFUSED = (
-    "",
-    " ?! ",
-    "Ich möchte ein Raumschiff",
-    "ein bir",
-    "ein\u200b Bier",
-    "a " * 13,
-    "x" * 1001,
-    "Wasser Xylophon Zebra Qqq",
-)
-SPELT = (
-    "ICH MOECHTE EIN BIER!",
-    "Schoen ist das",
-    "schön ist das",
-    "Geht’s dir gut?",
-    "die Straße",
-    "Wie geht's",
-    "ein P bier",
-)
+UNKNOWN = ("Ich möchte ein Raumschiff", "ein bir", "Wasser Xylophon Zebra Qqq", "ein P bier")
+REFUSED = ("", " ?! ", "ein\u200b Bier", "a " * 13, "x" * 1001, *UNKNOWN)
+SPELT = ("ICH MOECHTE EIN BIER!", "Schoen ist das", "schön ist das", "Geht’s dir gut?", "die Straße", "Wie geht's")
 
 
 def changes(name: str) -> Iterator[list[dict[str, Any]]]:
@@ -154,13 +138,9 @@ def of_sentence(run: dict[str, Any]) -> Iterator[Case]:
         yield name, run
     for width, alpha in ((1, 0), (3, 0.6), (5, 2)):
         yield "beam", {**run, "width": width, "alpha": alpha}
-    for settings in (
-        {},
-        {"temperature": 2, "top_k": 4, "seed": 5},
-        {"temperature": 1.5, "top_p": 0.9, "seed": 1234567},
-    ):
+    limited = {"temperature": 2, "top_k": 4, "seed": 5}, {"temperature": 1.5, "top_p": 0.9, "seed": 1234567}
+    for settings in ({}, *limited, {"temperature": 0, "seed": 3}):
         yield "sampled", {**run, **settings}
-    yield "sampled", {**run, "temperature": 0, "seed": 3}
     for step, word in ((1, "a"), (0, "the"), (99, "a"), (1, "S")):
         yield "forced", {**run, "mistake": {"step": step, "word": word}}
 

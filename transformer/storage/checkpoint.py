@@ -66,10 +66,8 @@ def check_lengths(config: TransformerConfig, **lengths: int) -> None:
 
 def check_vocabularies(config: TransformerConfig, src_vocab: Vocabulary, tgt_vocab: Vocabulary) -> None:
     """Raises ValueError where these vocabularies are not of the sizes that a network of this shape has."""
-    for side, size, vocab in (
-        ("source", config.src_vocab_size, src_vocab),
-        ("target", config.tgt_vocab_size, tgt_vocab),
-    ):
+    sides = ("source", config.src_vocab_size, src_vocab), ("target", config.tgt_vocab_size, tgt_vocab)
+    for side, size, vocab in sides:
         if len(vocab) != size:
             raise ValueError(f"the {side} vocabulary has {len(vocab)} tokens, but the model has {size}")
     if config.pad_id != 0:

@@ -49,10 +49,8 @@ class Idiom(Lexeme):
         return all(not forms.isdisjoint(words) for forms in self.fixed_words)
 
 
-_ROWS = [
-    (row["topic"], Idiom(row["german"], row["english"], float(row["weight"])))
-    for row in read_table(TABLES / "idioms.tsv")
-]
+_TABLE = read_table(TABLES / "idioms.tsv")
+_ROWS = [(row["topic"], Idiom(row["german"], row["english"], float(row["weight"]))) for row in _TABLE]
 GREETINGS = tuple(idiom for topic, idiom in _ROWS if topic == "greeting")  # before a sentence
 SAYINGS = tuple(idiom for topic, idiom in _ROWS if topic in ("greeting", "saying"))  # alone, or before a name
 IDIOMS = (

@@ -155,11 +155,8 @@ class Verb(Lexeme):
         first, *others = self.base.split()
         if first == "lie":
             return " ".join(["lying", *others])
-        stem = (
-            first + first[-1]
-            if first in ("get", "swim", "run", "sit", "jog", "put", "stop")
-            else first.removesuffix("e")
-        )
+        doubles = first in ("get", "swim", "run", "sit", "jog", "put", "stop")
+        stem = first + first[-1] if doubles else first.removesuffix("e")
         return " ".join([stem + "ing", *others])
 
     @property
