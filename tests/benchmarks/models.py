@@ -191,13 +191,8 @@ def greedy_and_memory() -> Ratio:
     engine = DecodingEngine(model)
     took = in_turn(lambda: decoded(engine, src, said), each_once_a_token, 15)
     note = f"{sum(weight.nbytes for weight in weights) / 2**20:.0f} MiB a token"
-    return ratio(
-        "greedy with maps, paper's size, 32 tokens",
-        "reading the decoder's weights once a token",
-        1.25,
-        *took,
-        note=note,
-    )
+    what, against = "greedy with maps, paper's size, 32 tokens", "reading the decoder's weights once a token"
+    return ratio(what, against, 1.25, *took, note=note)
 
 
 def training_step(size: Size) -> Ratio:

@@ -149,13 +149,8 @@ def memory(folder: Path) -> Ratio:
 
 def _printed(code: str, folder: Path) -> str:
     """What a process prints that runs this."""
-    return subprocess.run(
-        [sys.executable, "-c", code, folder],
-        env=os.environ | {"HF_HOME": str(folder)},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    command, own = [sys.executable, "-c", code, str(folder)], os.environ | {"HF_HOME": str(folder)}
+    return subprocess.run(command, env=own, capture_output=True, text=True, check=True).stdout
 
 
 def measure() -> Iterator[Ratio]:
