@@ -3,7 +3,7 @@
 import type { DrawnRun, Kind } from "../api/types.ts";
 import { argmax } from "../engine/arrays.ts";
 import { formatPercent, joinSentences, nodes, t } from "../state/i18n.ts";
-import { attentionRow, SIDES, UNIFORM_MARGIN } from "../state/state.ts";
+import { attentionRow, eachHead, SIDES, UNIFORM_MARGIN } from "../state/state.ts";
 import { fontFamily, h, svg, textWidth, typeScale, word, wordAt } from "../ui/dom.ts";
 import { fixed } from "../ui/numbers.ts";
 import { paintedCanvas } from "../ui/painted-canvas.ts";
@@ -460,14 +460,12 @@ function mapsDifference(kind: Kind, run: DrawnRun, baseline: DrawnRun) {
   const allowed = queries.map((_, query) =>
     keys.map((_, key) => before.allowed[query][key] || after.allowed[query][key]),
   );
-  const heads = Array.from({ length: before.layers * before.heads }, (_, i) => i);
-  const changes = heads.map((i) =>
+  const changesOf = (layer: number, head: number) =>
     queries.flatMap((_, query) => {
-      const row = (each: DrawnRun) => attentionRow(kind, Math.floor(i / before.heads), i % before.heads, query, each);
-      const [old, now] = [row(baseline), row(run)];
+      const [old, now] = [baseline, run].map((each) => attentionRow(kind, layer, head, query, each));
       return keys.map((_, key) => now[key] - old[key]);
-    }),
-  );
+    });
+  const changes = eachHead(before, changesOf).flat();
   const difference = changes.map((each) => Math.max(MIN_CHANGE, ...each.map(Math.abs)));
   return { ...before, queries, keys, allowed, values: changes.flat(), difference };
 }

@@ -110,12 +110,8 @@ export function rowLabel(
 /** The beginning of a text, by default of a word that leaves a long sentence's map its width. */
 export function shortened(text: string, most = MAX_LETTERS) {
   const letters = [...text];
-  return letters.length > most
-    ? `${letters
-        .slice(0, most - 1)
-        .join("")
-        .trimEnd()}…`
-    : text;
+  const start = letters.slice(0, most - 1).join("");
+  return letters.length > most ? `${start.trimEnd()}…` : text;
 }
 
 /** Which labels fit, px `pitch` apart where they need `least`: `first` in its order, and others evenly. */

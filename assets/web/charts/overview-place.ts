@@ -1,9 +1,10 @@
 // The places of the picture of the whole: what each is called, where it leads, and a small picture of where one is.
 
 import type { Kind, Run, Stack, State } from "../api/types.ts";
+import { range } from "../engine/arrays.ts";
 import { t } from "../state/i18n.ts";
 import { LESSON_STOPS, type StopName } from "../state/lesson-plan.ts";
-import { baselineRun, shownHead, state, subscribe, update } from "../state/state.ts";
+import { baselineRun, STACKS, shownHead, state, subscribe, update } from "../state/state.ts";
 import { svg } from "../ui/dom.ts";
 import { button, changeDetector } from "../ui/parts.ts";
 import type { Box } from "./overview-layout.ts";
@@ -136,15 +137,11 @@ function layerBox(stack: Stack, layer: number): Box {
   return { x: LEFT[stack], y: TOP + layer * pitch, width: COLUMN, height: Math.max(1, pitch - 1) };
 }
 
-const layersOf = (stack: Stack) =>
-  Array.from({ length: state.run.attention[stack].layers }, (_, layer) => layerBox(stack, layer));
+const layersOf = (stack: Stack) => range(state.run.attention[stack].layers).map((layer) => layerBox(stack, layer));
 
 const inputBox = (stack: Stack): Box => ({ x: LEFT[stack], y: 2, width: COLUMN, height: INPUTS });
 
-const allBoxes = () => [
-  ...["encoder", "decoder"].flatMap((stack) => [inputBox(stack as Stack), ...layersOf(stack as Stack)]),
-  OUTPUT,
-];
+const allBoxes = () => [...STACKS.flatMap((stack) => [inputBox(stack), ...layersOf(stack)]), OUTPUT];
 
 function boxesOf(place: Place): Box[] {
   const { attention } = state.run;

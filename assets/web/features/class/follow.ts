@@ -89,13 +89,11 @@ function classPlace() {
 export const isNotesPage = () => new URLSearchParams(location.search).get("notes") === "yes";
 
 function sendSoon() {
-  follow.timer ??= setTimeout(async () => {
-    follow.timer = undefined;
-    await sendPlace();
-  }, SEND_MS);
+  follow.timer ??= setTimeout(sendPlace, SEND_MS);
 }
 
 async function sendPlace() {
+  follow.timer = undefined;
   if (room.role !== "teacher" || room.phase !== "connected") return;
   const now = classPlace();
   const isNew = !room.shown?.place;

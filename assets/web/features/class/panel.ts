@@ -200,11 +200,7 @@ function popup(id: string, title: string, items: Element[], more: Child = null) 
 
 function askButtons() {
   if (!state.run || rooms.pendingQuestion()) return null;
-  const kinds: [string, () => Askable | null][] = [
-    ["view", viewQuestion],
-    ["next", nextWordQuestion],
-    ["source", sourceWordQuestion],
-  ];
+  const kinds = { view: viewQuestion, next: nextWordQuestion, source: sourceWordQuestion };
   const text = (seconds: number) => (seconds ? t("room.seconds", { seconds }) : t("room.no_timer"));
   const options = TIMERS.map((seconds): [string, string] => [`${seconds}`, text(seconds)]);
   const timer = segmented(t("room.timer"), options, (value) => {
@@ -212,7 +208,7 @@ function askButtons() {
     timer.set(value);
   });
   timer.set(panel.seconds);
-  const asks = kinds.map(([kind, make]) =>
+  const asks = Object.entries(kinds).map(([kind, make]) =>
     link(t(`room.ask.${kind}`), () => askClass(make()), { id: `room-ask-${kind}` }),
   );
   return popup("room-ask", t("room.ask"), openQuestion() ? asks : asks.slice(1), timer.element);

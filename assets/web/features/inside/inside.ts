@@ -70,7 +70,8 @@ export function mount({ element, signal }: View) {
     say.replaceChildren(...describeHead(view));
     stages.show(view);
     arithmetic.begin(view, stages.element);
-    scrollToPressed(queries);
+    queries.classList.toggle("many", areMany(buttons));
+    scrollToMiddle(queries, buttons[query]);
   }
 
   const controls = h("div", { class: "controls" }, kind.element, picker.element);
@@ -142,12 +143,6 @@ function arithmeticPanel() {
     explainer(view, "q", largest);
   };
   return { element, explain, begin };
-}
-
-function scrollToPressed(queries: HTMLElement) {
-  queries.classList.toggle("many", areMany(queries.children));
-  const pressed = queries.querySelector("[aria-pressed=true]");
-  if (pressed) scrollToMiddle(queries, pressed);
 }
 
 function strongestKeys({ data, head, query }: SublayerView, open: () => void) {

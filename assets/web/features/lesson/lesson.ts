@@ -161,12 +161,10 @@ async function fetchContent(name: StopName, usual: LessonView) {
   return { ...content, headline: stageHeadline(stage, head), ...figures(drawing(columns?.asked), all) };
 }
 
-const beside = (...figures: Child[]) =>
-  h(
-    "div",
-    { class: "beside" },
-    figures.map((each) => h("div", {}, each)),
-  );
+function beside(...figures: Child[]) {
+  const places = figures.map((each) => h("div", {}, each));
+  return h("div", { class: "beside" }, places);
+}
 
 function drawQuestion(parts: Parts, content: Content) {
   const { name, run, quiz, text } = content;

@@ -122,10 +122,8 @@ export function valueQuiz(stop: StopName, right: number, wrong: Wrong, places: P
     const text = format(value);
     if (offered.every((each) => each.text !== text)) offered.push({ value, text, why: `lesson.${stop}.why.${name}` });
   }
-  return orderedQuiz(
-    offered.toSorted((a, b) => a.value - b.value),
-    places,
-  );
+  offered.sort((a, b) => a.value - b.value);
+  return orderedQuiz(offered, places);
 }
 
 /** Choices in the order that they are given in, of which the right one has no `why`. */
@@ -140,14 +138,11 @@ export const rounded = (value: number) => formatNumber(Math.round(value * 100) /
 const MAX_CHOICES = 9; // as many as there are keys to choose by
 
 /** Choices by their names, whose texts the catalogue has under the stop's. @param why name of the text on a wrong one */
-export const namedQuiz = (stop: StopName, names: string[], right: string, places: Places, why = (n: string) => n) =>
-  orderedQuiz(
-    names.map((name) => ({
-      text: t(`lesson.${stop}.${name}`, places),
-      why: name === right ? undefined : `lesson.${stop}.why.${why(name)}`,
-    })),
-    places,
-  );
+export function namedQuiz(stop: StopName, names: string[], right: string, places: Places, why = (n: string) => n) {
+  const whyNot = (name: string) => (name === right ? undefined : `lesson.${stop}.why.${why(name)}`);
+  const choices = names.map((name) => ({ text: t(`lesson.${stop}.${name}`, places), why: whyNot(name) }));
+  return orderedQuiz(choices, places);
+}
 
 type Values = { words: string[]; values: number[]; format: (value: number) => string };
 
@@ -189,11 +184,7 @@ export const strips = (view: LessonView, rows: Row[], options: StripOptions) =>
 /** A part of the input, a row a token: of a long sentence those around the word in question, and a link to all. */
 export async function tokenStrips(view: LessonView, part: "embedding" | "input", label: string) {
   const input = await encoderInput(view);
-  const rows: Row[] = input.tokens.map((token: string, i: number) => ({
-    label: token,
-    side: "source",
-    values: input[part][i],
-  }));
+  const rows = input.tokens.map((label, i): Row => ({ label, side: "source", values: input[part][i] }));
   if (!areMany(rows)) return strips(view, rows, { label });
   const shown = around(view.query, rows.length, MAX_ROWS).map((i) => rows[i]);
   const place = h("div", {}, strips(view, shown, { label }));

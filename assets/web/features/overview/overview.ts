@@ -8,7 +8,7 @@ import { takeAskedPlace } from "../../charts/overview-place.ts";
 import { isPresenting } from "../../state/address.ts";
 import { insteadOfChoice } from "../../state/changes.ts";
 import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
-import { KINDS, state, subscribe, update } from "../../state/state.ts";
+import { STACKS, state, subscribe, update } from "../../state/state.ts";
 import { h, typeScale, word, wordAt } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { changeDetector, onResize } from "../../ui/parts.ts";
@@ -196,8 +196,6 @@ function describeToken({ side, at }: Token) {
 }
 
 function isFolded({ layer }: { layer: number }) {
-  return KINDS.some((kind) => {
-    const folded = foldedLayers(state.run.attention[kind].layers, {});
-    return folded.some(({ from, to }) => layer >= from && layer <= to);
-  });
+  const folds = STACKS.flatMap((stack) => foldedLayers(state.run.attention[stack].layers, {}));
+  return folds.some(({ from, to }) => layer >= from && layer <= to);
 }

@@ -6,7 +6,7 @@ import { paintMap } from "../../charts/map-canvas.ts";
 import type { Box, Column, Fold, Layer, Layout, Sizes, Tokens } from "../../charts/overview-layout.ts";
 import { overviewLayout, SHOWN_CANDIDATES } from "../../charts/overview-layout.ts";
 import { openPlace, type Place, placeKey, placeName, targetOf } from "../../charts/overview-place.ts";
-import { argmax } from "../../engine/arrays.ts";
+import { argmax, range } from "../../engine/arrays.ts";
 import { attendsAhead, findChange, insteadOfChoice, isAblated } from "../../state/changes.ts";
 import { formatPercent, t } from "../../state/i18n.ts";
 import { outputToken } from "../../state/words.ts";
@@ -474,8 +474,7 @@ function lanePath(layout: Layout, { side, at }: Token, count: number) {
 /** The heads of a kind that are not silenced, counted through all layers. */
 export function workingHeads(run: Run, kind: Kind) {
   const { layers, heads } = run.attention[kind];
-  const all = Array.from({ length: layers * heads }, (_, i) => i);
-  return all.filter((i) => !isAblated(kind, Math.floor(i / heads), i % heads, run.changes));
+  return range(layers * heads).filter((i) => !isAblated(kind, Math.floor(i / heads), i % heads, run.changes));
 }
 
 /** A row of all working heads of a kind: for each key the mean weight, and the head with the highest. */

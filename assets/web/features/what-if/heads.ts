@@ -5,7 +5,7 @@ import { type HeadStream, streamHeads } from "../../api/head-stream.ts";
 import type { Change, Kind, Run } from "../../api/types.ts";
 import { gridCells } from "../../charts/head-grids.ts";
 import { contrastClass } from "../../charts/map-parts.ts";
-import { argmax } from "../../engine/arrays.ts";
+import { argmax, range } from "../../engine/arrays.ts";
 import { changes, findChange, isAblated, replaceChange, requestChanges, toggleChange } from "../../state/changes.ts";
 import { formatPercents, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { askOnce } from "../../state/server-cache.ts";
@@ -154,10 +154,9 @@ const changesElsewhere = (kind: Kind, layer: number) =>
   );
 
 function toggleLayer(kind: Kind, layer: number, heads: number) {
-  const every = Array.from({ length: heads }, (_, head) => head);
-  const areOff = every.every((head) => isAblated(kind, layer, head));
-  const ablated = areOff ? [] : every.map((head) => ({ do: "ablate", kind, layer, head }) as Change);
-  requestChanges([...changesElsewhere(kind, layer), ...ablated]);
+  const ablations = range(heads).map((head): Change => ({ do: "ablate", kind, layer, head }));
+  const areOff = range(heads).every((head) => isAblated(kind, layer, head));
+  requestChanges([...changesElsewhere(kind, layer), ...(areOff ? [] : ablations)]);
 }
 
 /** Ablate a head or undo it; or keep it, and ablate the others of its layer. */
