@@ -177,10 +177,12 @@ export const setUnlessTyped = (input: HTMLInputElement, value: string) => {
   if (document.activeElement !== input) input.value = value;
 };
 
-/** Set what an element contains, unless it contains that already: of a live region, what is set is read aloud. */
+/** Set what an element contains, as far as it is new: of a live region it is read aloud, and the rest may be tapped. */
 export function setContent(element: Element, ...content: Child[]) {
-  const next = h("div", {}, content);
-  if (next.innerHTML !== element.innerHTML) element.replaceChildren(...next.childNodes);
+  const before = [...element.childNodes];
+  const now = [...h("div", {}, content).childNodes];
+  if (before.length !== now.length) return element.replaceChildren(...now);
+  for (const [i, each] of now.entries()) if (!each.isEqualNode(before[i])) before[i].replaceWith(each);
 }
 
 type Control = HTMLElement | SVGElement;

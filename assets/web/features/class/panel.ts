@@ -21,8 +21,8 @@ import {
   viewQuestion,
   voteShares,
 } from "../../ui/class-answers.ts";
-import { h, keepFocus, segmented, setChildren, twoFrames } from "../../ui/dom.ts";
-import { button, closest, link } from "../../ui/parts.ts";
+import { h, keepFocus, segmented, twoFrames } from "../../ui/dom.ts";
+import { button, closest, link, setContent } from "../../ui/parts.ts";
 import { isQuestionComing, openQuestion } from "../../ui/question.ts";
 import { showAddress, showSummary } from "./dialogs.ts";
 import { followRoom, isFollowing, isNotesPage, setFollowing, withoutLive } from "./follow.ts";
@@ -52,7 +52,7 @@ export function mount({ element, signal }: View) {
     const open = new Set([...place.querySelectorAll("details[open]")].map(({ id }) => id)); // an answer closes no menu
     const drawn = h("div", {}, room.role === "student" ? studentPanel() : teacherPanel());
     for (const each of drawn.querySelectorAll("details")) each.open = open.has(each.id);
-    keepFocus(place, () => replaceChanged(place, [...drawn.children]));
+    keepFocus(place, () => setContent(place, [...drawn.children])); // others' votes interrupt no tap
     const isRevealed = revealInView();
     if (!isNewToStudent() && !isRevealed) return;
     // A phone may have scrolled on: to the answer, or along a figure.
@@ -69,13 +69,6 @@ export function mount({ element, signal }: View) {
   if (!panel.isOpened) enterFromAddress();
   panel.isOpened = true;
   draw();
-}
-
-/** Replace only elements that changed, so that others' votes do not interrupt a tap. */
-function replaceChanged(place: Element, drawn: Element[]) {
-  const before = [...place.children];
-  if (before.length !== drawn.length) return setChildren(place, drawn);
-  for (const [i, each] of drawn.entries()) if (!each.isEqualNode(before[i])) before[i].replaceWith(each);
 }
 
 /** A link may lead into a class, or hand on its lead; a reload of the teacher's page leads on. */
@@ -231,7 +224,7 @@ function drawVotesInView() {
   const question = currentQuestion();
   if (!drawn) return;
   const isTallied = question && isTalliedInView(question);
-  replaceChanged(drawn.votes, isTallied ? [h("h3", {}, drawn.text), tally(question)] : []);
+  setContent(drawn.votes, isTallied ? [h("h3", {}, drawn.text), tally(question)] : []);
 }
 
 function voting(question: ShownQuestion): Child[] {
