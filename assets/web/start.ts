@@ -1,6 +1,6 @@
 // How a page begins, whichever views it has: each stands in the element of its name.
 
-import { listenForModels, setShippedModels } from "./api/models.ts";
+import { setShippedModels } from "./api/models.ts";
 import { opening } from "./api/schema.ts";
 import type { Model, View } from "./api/types.ts";
 import { mount as attention } from "./features/attention/attention.ts";
@@ -30,7 +30,6 @@ export async function fillPage(page: HTMLElement, frame: Views, tabs: Record<str
   page.id = "page";
   keepPresses();
   setShippedModels(opening.models as Record<string, Model>);
-  listenForModels();
   const open = Object.entries(frame).map(([name, mount]) => place(page, name, mount));
   for (const [tab, views] of Object.entries(tabs)) {
     const panel = h("div", {

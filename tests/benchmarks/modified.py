@@ -25,7 +25,7 @@ WAIT = """async ([how, detail]) => {
   const answered = new Promise((done) => document.addEventListener("translate:answered", done, { once: true }));
   const begin = performance.now();
   if (how === "modify") document.querySelectorAll("#whatif .panel .score")[detail].click();
-  else document.dispatchEvent(new CustomEvent("translate:wanted", { detail }));
+  else Object.assign(document.querySelector("#sentence input"), { value: detail }).form.requestSubmit();
   await answered;
   await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
   return performance.now() - begin;

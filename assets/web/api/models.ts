@@ -82,6 +82,3 @@ export function forgetModel(checkpoint: string) {
   own = own.filter((each) => each.checkpoint !== checkpoint);
   changed();
 }
-
-export const listenForModels = () =>
-  document.addEventListener("model:trained", (event) => addModel((event as CustomEvent).detail));

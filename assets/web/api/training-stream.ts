@@ -3,8 +3,9 @@
 import type { DecodedSnapshot, SnapshotTaken, StackedMaps } from "#schema";
 import { decodeBytes } from "./bytes.ts";
 import { api, type EventOf, reasonOf } from "./client.ts";
+import { addModel } from "./models.ts";
 import { readSession, saveOnLeave } from "./session.ts";
-import type { AttentionMaps, DrawnRun, Message } from "./types.ts";
+import type { AttentionMaps, DrawnRun, Message, OwnModel } from "./types.ts";
 
 type TrainingEvent = EventOf<"train">;
 
@@ -78,7 +79,7 @@ export async function startTraining(question: any, uniform: number) {
       if (mine !== abort) return;
       if (event.event !== "waiting") log.events.push(event);
       receiveEvent(event);
-      if (event.event === "trained") document.dispatchEvent(new CustomEvent("model:trained", { detail: event }));
+      if (event.event === "trained") addModel({ ...event, model: event.model as OwnModel });
       changed();
     }
   } catch (error) {

@@ -34,7 +34,6 @@ let answer = opening.shown as unknown as Answer; // the latest
 let showPlace: ((complained?: void | Promise<void>) => Promise<void>) | null = null;
 
 const REACTIONS: Record<string, (detail: any) => void> = {
-  "translate:wanted": askSentence,
   "changes:wanted": () => ask({ sentence: state.run.sentence, ...pending, changes: changes() }),
   "run:wanted": ({ run, place }) =>
     withModel(run.checkpoint, () => ask({ ...run, or_example: true }, { fillsBox: true, place })),
@@ -98,7 +97,7 @@ export const askSurprise = () => ask({}, { isSurprise: true, fillsBox: true });
 
 export function askSentence(sentence: string) {
   const own = sentence === state.run.sentence ? { changes: changes() } : {};
-  ask({ sentence: sentence ?? "", or_other_model: true, ...own });
+  ask({ sentence, or_other_model: true, ...own });
 }
 
 /** Ask about a model, when the server has it. Until then, and where it cannot be had, the page keeps its run. */

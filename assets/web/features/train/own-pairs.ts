@@ -64,7 +64,6 @@ export function teachSentence(sentence: string, pairs: string[][]) {
   const translation = own.rows.find(([source]) => source === sentence)?.[1] ?? "";
   const rows = [[sentence, translation], ...typed, ...others, emptyRow()];
   Object.assign(own, { rows, taught: sentence, file: null, fault: null, firstRow: 0 });
-  document.dispatchEvent(new Event("pairs:replaced"));
 }
 
 /** The table and all that belongs to it. `changed()` is called when there are other pairs, or other faults in them. */
@@ -121,7 +120,7 @@ export function pairEditor(maxBytes: number, changed: () => void, signal: AbortS
     changed();
   }
   reactToTable(editor.body, edited, draw);
-  document.addEventListener("pairs:replaced", replaced, { signal });
+  document.addEventListener("train:taught", replaced, { signal });
   draw();
   if (!own.file && own.rows.some(isFilled)) check(); // the view before may have ended before it could
   return editor.element;
