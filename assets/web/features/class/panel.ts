@@ -290,15 +290,10 @@ function teacherKey(key: string) {
     else return false;
     return true;
   }
-  if (key === "v" && pending?.round === 0) {
-    rooms.lead({ do: "vote_again" });
-    return true;
-  }
-  if (key === "r" && pending) {
-    reveal(pending);
-    return true;
-  }
-  return pending !== null && /^[1-9]$/.test(key) && isOfView(pending); // would show the answer to the class
+  if (key === "v" && pending?.round === 0) rooms.lead({ do: "vote_again" });
+  else if (key === "r" && pending) reveal(pending);
+  else return pending !== null && /^[1-9]$/.test(key) && isOfView(pending); // would show the answer to the class
+  return true;
 }
 
 function studentKey(key: string) {

@@ -14,7 +14,7 @@ import { h, namedChoice, setChildren, typeScale } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { formulas } from "../../ui/formula.ts";
 import { fixed } from "../../ui/numbers.ts";
-import { changeDetector, onResize, option } from "../../ui/parts.ts";
+import { changeDetector, hint, onResize, option } from "../../ui/parts.ts";
 
 const SIZES = [16, 32, 64, 128, 256, 512];
 const MIN_LENGTH = 5;
@@ -35,10 +35,9 @@ const view = {
 export function mount({ element, signal }: View) {
   const { d_model, max_positions: longest } = opening;
   view.d_model ||= d_model;
-  const parts = build(longest);
+  const parts = build(element, longest);
   const { controls, figures } = parts;
   offerWidths(parts, d_model);
-  layOut(element, parts);
   controls.length.input.addEventListener("input", () => drawMap(parts));
   for (const each of [controls.position, controls.dimension]) each.input.addEventListener("input", () => follow(parts));
   controls.width.addEventListener("change", () => {
@@ -50,24 +49,36 @@ export function mount({ element, signal }: View) {
   onResize(figures.sum, () => showSum(parts), signal);
 }
 
-function build(longest: number) {
+function build(element: Element, longest: number) {
+  const length = slider("length", t("positions.shown"), MIN_LENGTH, longest);
+  const position = slider("position", t("figure.position"), 0, view.length - 1);
+  const dimension = slider("dimension", t("figure.dimension"), 0, view.d_model - 1);
+  const width = h("select", { name: "d_model" });
+  const stack = namedChoice(t("positions.which"), STACKS, "positions", (stack) => update({ stack }));
+  const [waveHeading, alikeHeading] = [h("h2"), h("h2")];
+  const formula = h("p", { class: "formula", lang: "zxx" });
+  const say = h("p", { class: "say", "aria-live": "polite" });
+  const [sumSay, none] = [hint(), hint(t("positions.none"))];
   const figure = (name: string) =>
     h("div", { class: "figure", role: "figure", "aria-label": t(`positions.figure.${name}`) });
+  const figures = { map: figure("map"), wave: figure("wave"), alike: figure("alike"), sum: figure("sum") };
+  const [map, wave, alike, sum] = Object.values(figures).map((each, i) =>
+    pictureFrame(each, () => `positions-${i + 1}`),
+  );
+  const card = (...children: Child[]) => h("section", { class: "card" }, children);
+  const sliders = (...children: Child[]) => h("div", { class: "sliders" }, children);
+  const sizes = sliders(length.element, h("label", {}, h("span", {}, t("positions.width")), width));
+  const curves = [waveHeading, formula, wave, alikeHeading, alike, hint(t("positions.hint"))];
+  const columns = [
+    card(h("h2", {}, t("positions.rows")), none, map, sizes),
+    card(sliders(position.element, dimension.element), curves),
+  ];
+  const sumHead = h("div", { class: "controls" }, h("h2", {}, t("positions.sum")), stack.element);
+  const below = h("section", { class: "card below" }, sumHead, sum, sumSay);
+  element.replaceChildren(say, h("div", { class: "columns" }, columns), below);
   return {
-    controls: {
-      length: slider("length", t("positions.shown"), MIN_LENGTH, longest),
-      position: slider("position", t("figure.position"), 0, view.length - 1),
-      dimension: slider("dimension", t("figure.dimension"), 0, view.d_model - 1),
-      width: h("select", { name: "d_model" }),
-      stack: namedChoice(t("positions.which"), STACKS, "positions", (stack) => update({ stack })),
-    },
-    figures: { map: figure("map"), wave: figure("wave"), alike: figure("alike"), sum: figure("sum") },
-    waveHeading: h("h2"),
-    formula: h("p", { class: "formula", lang: "zxx" }),
-    alikeHeading: h("h2"),
-    say: h("p", { class: "say", "aria-live": "polite" }),
-    sumSay: h("p", { class: "hint" }),
-    none: h("p", { class: "hint", hidden: true }, t("positions.none")),
+    ...{ controls: { length, position, dimension, width, stack }, figures },
+    ...{ waveHeading, formula, alikeHeading, say, sumSay, none },
     values: new Float32Array(), // the encoding that the map shows
     map: null as ReturnType<typeof numberMap> | null,
     isNewModel: changeDetector(),
@@ -90,24 +101,6 @@ function slider(name: "length" | "position" | "dimension", label: string, min: n
     out.textContent = String(view[name]);
   };
   return { input, out, show, element: h("label", {}, h("span", {}, label, " ", out), input) };
-}
-
-function layOut(element: Element, { controls, figures, say, sumSay, none, formula, waveHeading, alikeHeading }: Parts) {
-  const { length, position, dimension, width, stack } = controls;
-  const card = (...children: Child[]) => h("section", { class: "card" }, children);
-  const sliders = (...children: Child[]) => h("div", { class: "sliders" }, children);
-  const kept = (figure: HTMLDivElement) =>
-    pictureFrame(figure, () => `positions-${Object.values(figures).indexOf(figure) + 1}`);
-  const widthLabel = h("label", {}, h("span", {}, t("positions.width")), width);
-  const sizes = sliders(length.element, widthLabel);
-  const map = [h("h2", {}, t("positions.rows")), none, kept(figures.map), sizes];
-  const curves = [waveHeading, formula, kept(figures.wave), alikeHeading, kept(figures.alike)];
-  const hint = h("p", { class: "hint" }, t("positions.hint"));
-  const columns = [card(map), card(sliders(position.element, dimension.element), curves, hint)];
-  const sum = card(h("div", { class: "controls" }, h("h2", {}, t("positions.sum")), stack.element), kept(figures.sum));
-  sum.classList.add("below");
-  sum.append(sumSay);
-  element.replaceChildren(say, h("div", { class: "columns" }, columns), sum);
 }
 
 function offerWidths({ controls }: Parts, own: number) {

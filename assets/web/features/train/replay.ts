@@ -9,7 +9,7 @@ import { headGrid } from "../../charts/head-grids.ts";
 import { sparkline, topLoss } from "../../charts/line-chart.ts";
 import { argmax } from "../../engine/arrays.ts";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
-import { attentionRow, KINDS, SIDES } from "../../state/state.ts";
+import { attentionRow, eachHead, KINDS, SIDES } from "../../state/state.ts";
 import { chip, h, icon, isSpecial, namedChoice, scrollBox, word } from "../../ui/dom.ts";
 import { pictureFrame, savable } from "../../ui/export.ts";
 import { button, changeDetector, closest, headPicker, link, onResize, option, setContent } from "../../ui/parts.ts";
@@ -84,12 +84,10 @@ export function translationChips({ output, probabilities }: { output: string[]; 
 }
 
 function mostChangedHead() {
-  const { layers, heads } = lastRun().attention[view.kind];
-  const most = Array.from({ length: layers * heads }, (_, i) =>
-    Math.max(...rowGains(Math.floor(i / heads), i % heads, lastRun())),
-  );
-  const best = argmax(most);
-  return { layer: Math.floor(best / heads), head: best % heads, query: null, isChosen: true };
+  const maps = lastRun().attention[view.kind];
+  const most = eachHead(maps, (layer, head) => Math.max(...rowGains(layer, head, lastRun())));
+  const best = argmax(most.flat());
+  return { layer: Math.floor(best / maps.heads), head: best % maps.heads, query: null, isChosen: true };
 }
 
 export function trainingReplay(signal: AbortSignal) {
