@@ -159,9 +159,8 @@ function explainScore(view: SublayerView, key: number, asked: "dot" | "score" | 
   const body = [sumOfProducts(products(q, k, null, dot(q, k), divided.digits))];
   const divisor = `√${d}${temperature === 1 ? "" : ` ÷ ${temperature}`}`;
   if (asked !== "dot") body.push(expression(`${divided.dot} ÷ ${divisor} = `, result(divided.result)));
-  if (asked === "mask" || asked === "weight") {
+  if (asked === "mask" || asked === "weight")
     body.push(isOpen ? expression(t("cell.open")) : expression(t("cell.masked"), " −∞"));
-  }
   if (asked === "weight" && isOpen) body.push(...explainSoftmax(view, key));
   else if (asked === "weight") body.push(expression("softmax: e", h("sup", {}, "−∞"), " = 0 → ", result("0")));
   return body;

@@ -5,16 +5,14 @@ import { range } from "../engine/arrays.ts";
 import { formatPercent, t } from "../state/i18n.ts";
 import { state, update } from "../state/state.ts";
 import { h } from "../ui/dom.ts";
-import { button, changeDetector } from "../ui/parts.ts";
+import { button, changeDetectors } from "../ui/parts.ts";
 import { type Shown, smallMap } from "./map-canvas.ts";
 import { contrastClass } from "./map-parts.ts";
 
 /** On buttons that stay, or else the one with the focus would lose it. */
 export function headGrid(choose: (head: number) => void) {
   const element = h("div", { class: "heads" });
-  const hasNewCount = changeDetector();
-  const areNew = changeDetector();
-  const isNew = changeDetector();
+  const isNew = changeDetectors();
   let maps: { shown: Shown; repaint: () => void }[] = []; // a new canvas takes longer than to paint one
   const headButton = (head: number) => {
     const name = h("small", {}, t("head_n", { head: head + 1 }));
@@ -22,10 +20,10 @@ export function headGrid(choose: (head: number) => void) {
   };
   function draw({ run, kind, layer, head: chosen }: Shown) {
     const { heads } = run.attention[kind];
-    if (hasNewCount(heads)) element.replaceChildren(...range(heads).map(headButton));
+    if (isNew("count", heads)) element.replaceChildren(...range(heads).map(headButton));
     const buttons = [...element.children];
-    const isPainted = isNew(run, kind, layer, state.gold);
-    if (areNew(run, kind)) {
+    const isPainted = isNew("picture", run, kind, layer, state.gold);
+    if (isNew("maps", run, kind)) {
       maps = buttons.map((each, head) => {
         const shown = { run, kind, layer, head };
         const { canvas, repaint } = smallMap(shown);

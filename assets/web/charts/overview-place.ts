@@ -27,16 +27,15 @@ export function placeName(place: Place) {
   return t(`overview.${place.what}`);
 }
 
-export function targetOf(place: Place, run: Run) {
-  let target: { tab: string; stage?: Stage } & Partial<State> = { tab: "translate" };
-  if (place.what === "head") target = { tab: "attention", kind: place.kind, layer: place.layer, head: place.head };
-  if (place.what === "sublayer") target = { tab: "inside", kind: place.kind, layer: place.layer };
-  if (place.what === "layer") target = { tab: "inside", kind: place.stack, layer: place.layer };
-  if (place.what === "ffn") target = { tab: "inside", kind: place.stack, layer: place.layer, stage: "ffn" };
-  if (place.what === "positions") target = { tab: "positions", stack: place.stack };
+export function targetOf(place: Place, run: Run): { tab: string; stage?: Stage } & Partial<State> {
+  if (place.what === "head") return { tab: "attention", kind: place.kind, layer: place.layer, head: place.head };
+  if (place.what === "sublayer") return { tab: "inside", kind: place.kind, layer: place.layer };
+  if (place.what === "layer") return { tab: "inside", kind: place.stack, layer: place.layer };
+  if (place.what === "ffn") return { tab: "inside", kind: place.stack, layer: place.layer, stage: "ffn" };
+  if (place.what === "positions") return { tab: "positions", stack: place.stack };
   if (place.what === "memory")
-    target = { tab: "inside", kind: "encoder", layer: run.attention.encoder.layers - 1, stage: "ffn_residual" };
-  return target;
+    return { tab: "inside", kind: "encoder", layer: run.attention.encoder.layers - 1, stage: "ffn_residual" };
+  return { tab: "translate" };
 }
 
 export function openPlace(place: Place) {

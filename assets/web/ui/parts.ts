@@ -140,16 +140,20 @@ export function onResize(element: Element, draw: ResizeObserverCallback, signal?
 
 /** Says whether any of the values differs from those of the call before; `forget` makes the next call say so. */
 export function changeDetector() {
-  let last: unknown[] | null = null;
-  const hasChanged = (...values: unknown[]) => {
-    if (last && values.every((value, i) => value === last?.[i])) return false;
-    last = values;
-    return true;
+  const isNew = changeDetectors();
+  return Object.assign((...values: unknown[]) => isNew("", ...values), { forget: () => isNew.forget("") });
+}
+
+/** The same of several things, by a name for each. */
+export function changeDetectors() {
+  const last: Map<string, unknown[]> = new Map();
+  const isNew = (name: string, ...values: unknown[]) => {
+    const before = last.get(name);
+    last.set(name, values);
+    return !before || values.some((value, i) => value !== before[i]);
   };
-  hasChanged.forget = () => {
-    last = null;
-  };
-  return hasChanged;
+  isNew.forget = (name: string) => last.delete(name);
+  return isNew;
 }
 
 export const closest = ({ target }: Event, selector: string) =>

@@ -30,7 +30,7 @@ import { attentionRow, state, subscribe, update } from "../../state/state.ts";
 import { h, isSpecial, namedChoice, scrollBox, setChildren } from "../../ui/dom.ts";
 import { pictureFrame, savable } from "../../ui/export.ts";
 import { fixed } from "../../ui/numbers.ts";
-import { button, changeDetector, closest, headPicker, hint, isOpen, kindPicker, onResize } from "../../ui/parts.ts";
+import { button, changeDetectors, closest, headPicker, hint, isOpen, kindPicker, onResize } from "../../ui/parts.ts";
 import { markHead, markWords, modelView } from "./model-view.ts";
 
 const DRAWING_NAMES = ["heatmap", "lines", "table", "all"] as State["drawing"][];
@@ -140,10 +140,7 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
   const zoom = zoomControl(redraw);
   const lines = lineControls(redraw);
   const tools = h("div", { class: "map-tools" }, zoom.element, lines.element);
-  const isNewHead = changeDetector();
-  const isNewFrame = changeDetector();
-  const isNewSight = changeDetector();
-  const isNewScale = changeDetector();
+  const isNew = changeDetectors();
   large.addEventListener("click", (event) => {
     const cell = cellOf(event, map());
     if (cell && state.kind !== "encoder") update({ step: cell.query });
@@ -156,10 +153,10 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
     const { run, kind, layer, head, drawing, gold } = seen();
     const frame = [run, kind, drawing, gold, width, zoom.value()];
     const shown = drawing === "lines" ? Object.values(lines.options(row)) : [];
-    if (!isNewHead(...frame, layer, head, ...shown)) return;
+    if (!isNew("head", ...frame, layer, head, ...shown)) return;
     heading.replaceChildren(...headingOf(run, kind));
     tip.hidden = true;
-    if (!isNewFrame(...frame) && drawn?.paint) return drawn.paint(layer, head);
+    if (!isNew("frame", ...frame) && drawn?.paint) return drawn.paint(layer, head);
     drawn = picture(place, { width, zoom: zoom.value(), ...lines.options(row) }, open);
     large.replaceChildren(drawn.element);
   }
@@ -170,7 +167,7 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
     draw(width: number, hasGold: boolean, row: number) {
       key.hidden = !hasGold;
       const shown = seen();
-      if (isNewScale(shown.run, shown.kind)) setChildren(scale, describeScale(shown));
+      if (isNew("scale", shown.run, shown.kind)) setChildren(scale, describeScale(shown));
       lines.draw(state.drawing === "lines", row);
       drawPicture(width, row);
       const large = drawn as Drawn;
@@ -179,7 +176,7 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
     },
     reveal(row: number) {
       const strongest = strongestKey(seen(), row);
-      if (isNewSight(drawn, row, strongest)) drawn?.reveal(row, strongest);
+      if (isNew("sight", drawn, row, strongest)) drawn?.reveal(row, strongest);
     },
   };
 }
@@ -297,13 +294,13 @@ function layerMaps() {
   const heading = h("h2");
   const grid = headGrid((head) => update({ head }));
   const about = hint();
-  const isNewKind = changeDetector();
+  const isNew = changeDetectors();
 
   function draw() {
     const { run, kind, layer } = seen();
     heading.textContent = t("attention.all_heads", { layer: layer + 1 });
     grid.draw(seen());
-    if (!isNewKind(run, kind)) return;
+    if (!isNew("kind", run, kind)) return;
     about.replaceChildren(...describeKind(run, kind));
     point(null); // what was pointed at is gone
   }

@@ -11,7 +11,7 @@ import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { STACKS, state, subscribe, update } from "../../state/state.ts";
 import { h, typeScale, word, wordAt } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
-import { changeDetector, onResize } from "../../ui/parts.ts";
+import { changeDetectors, onResize } from "../../ui/parts.ts";
 import { overviewPicture, type Picture, rowOfAllHeads, strongest, type Token, workingHeads } from "./picture.ts";
 
 type Overview = ReturnType<typeof build>;
@@ -48,9 +48,7 @@ const build = () => ({
   isSeen: false, // since its tab was opened
   width: 0, // px of the figure; 0 while its tab is closed
   available: 0, // px of the screen's height for it
-  isNewRun: changeDetector(),
-  isNewPicture: changeDetector(),
-  isNewStep: changeDetector(),
+  isNew: changeDetectors(),
 });
 
 function draw(overview: Overview) {
@@ -58,7 +56,7 @@ function draw(overview: Overview) {
   const { run, step, gold } = state;
   const asked = takeAskedPlace();
   if (asked && "layer" in asked) overview.isUnfolded ||= isFolded(asked);
-  if (overview.isNewRun(run, isPresenting())) {
+  if (overview.isNew("run", run, isPresenting())) {
     overview.followed = null;
     readLayers(overview);
     overview.say.style.minHeight = "";
@@ -66,11 +64,11 @@ function draw(overview: Overview) {
     measure(overview);
   }
   const { width, available, isUnfolded } = overview;
-  if (overview.isNewPicture(run, gold, width, available, isUnfolded, isPresenting() && state.layer))
+  if (overview.isNew("picture", run, gold, width, available, isUnfolded, isPresenting() && state.layer))
     drawPicture(overview);
   const { picture } = overview;
   if (!picture) return;
-  if (overview.isNewStep(picture, step)) drawStep(overview);
+  if (overview.isNew("step", picture, step)) drawStep(overview);
   if (asked || !overview.isSeen) picture.show(asked);
   overview.isSeen = true;
 }

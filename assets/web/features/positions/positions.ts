@@ -14,7 +14,7 @@ import { h, namedChoice, setChildren, typeScale } from "../../ui/dom.ts";
 import { pictureFrame } from "../../ui/export.ts";
 import { formulas } from "../../ui/formula.ts";
 import { fixed } from "../../ui/numbers.ts";
-import { changeDetector, hint, onResize, option } from "../../ui/parts.ts";
+import { changeDetectors, hint, onResize, option } from "../../ui/parts.ts";
 
 const SIZES = [16, 32, 64, 128, 256, 512];
 const MIN_LENGTH = 5;
@@ -81,8 +81,7 @@ function build(element: Element, longest: number) {
     ...{ waveHeading, formula, alikeHeading, say, sumSay, none },
     values: new Float32Array(), // the encoding that the map shows
     map: null as ReturnType<typeof numberMap> | null,
-    isNewModel: changeDetector(),
-    isNewSum: changeDetector(),
+    isNew: changeDetectors(),
   };
 }
 
@@ -112,14 +111,14 @@ function onState(parts: Parts) {
   const { run, stack } = state;
   const { controls, none } = parts;
   controls.stack.set(stack);
-  if (parts.isNewModel(run.model)) {
+  if (parts.isNew("model", run.model)) {
     none.hidden = run.model.positions;
     const { d_model, sinusoid } = run.model;
     Object.assign(view, { sinusoid, d_model: view.isWidthChosen ? view.d_model : d_model });
     offerWidths(parts, d_model);
     drawMap(parts);
   }
-  if (!parts.isNewSum(run, stack)) return;
+  if (!parts.isNew("sum", run, stack)) return;
   showSum(parts);
   if (!view.isPositionChosen) follow(parts);
 }

@@ -15,7 +15,7 @@ import { tokenRun } from "../../state/words.ts";
 import { describeChange } from "../../ui/describe.ts";
 import { chip, h, namedChoice, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { fold, isFolded, stopPresenting } from "../../ui/frame.ts";
-import { button, changeDetector, hint, link, onResize } from "../../ui/parts.ts";
+import { button, changeDetectors, hint, link, onResize } from "../../ui/parts.ts";
 import { exampleBar } from "./examples.ts";
 import { isRefusal, refusalNotice } from "./refusal.ts";
 import { askedModel, askSentence, begin, exampleOf, plainText, serveRequests } from "./requests.ts";
@@ -115,9 +115,7 @@ const build = (signal: AbortSignal) => ({
   changed: h("div", { class: "changed", hidden: true }),
   original: hint(),
   compare: link(t("changed.compare"), () => update({ tab: "break", part: "whatif" })),
-  isNewRun: changeDetector(),
-  isNewWidth: changeDetector(), // of the line of tokens
-  isNewSight: changeDetector(),
+  isNew: changeDetectors(),
   weights: [] as number[], // of the source words, at the step
 });
 
@@ -125,7 +123,7 @@ function draw(parts: Parts) {
   const { source, target, note, changed, original, steps } = parts;
   const { run, step, averaged } = state;
   updateAddressBar();
-  if (parts.isNewRun(run)) drawRun(parts);
+  if (parts.isNew("run", run)) drawRun(parts);
   const isInWhatIf = state.tab === "break" && state.part === "whatif";
   // There it or a note has its line, so that nothing jumps under a finger.
   changed.hidden = run.changes.length === 0 && (!isInWhatIf || note.hasChildNodes());
@@ -145,8 +143,8 @@ function draw(parts: Parts) {
     token.ariaSelected = String(i === step);
   }
   const strongest = argmax(weights);
-  const isNewWidth = parts.isNewWidth(run, isPresenting());
-  if (parts.isNewSight(run, step, strongest, isPresenting()))
+  const isNewWidth = parts.isNew("width", run, isPresenting());
+  if (parts.isNew("sight", run, step, strongest, isPresenting()))
     requestAnimationFrame(() => {
       if (isNewWidth) fitTokens(parts); // it restyles the line twice: not at every switch
       scrollToMiddle(source, source.children[strongest]);

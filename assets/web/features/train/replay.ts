@@ -12,7 +12,7 @@ import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../stat
 import { attentionRow, eachHead, KINDS, SIDES } from "../../state/state.ts";
 import { chip, h, icon, isSpecial, namedChoice, scrollBox, word } from "../../ui/dom.ts";
 import { pictureFrame, savable } from "../../ui/export.ts";
-import { button, changeDetector, closest, headPicker, link, onResize, option, setContent } from "../../ui/parts.ts";
+import { button, changeDetectors, closest, headPicker, link, onResize, option, setContent } from "../../ui/parts.ts";
 
 type Parts = ReturnType<typeof build>;
 
@@ -114,7 +114,6 @@ function build(signal: AbortSignal) {
   const player = buildPlayer();
   const map = buildMap(() => parts.drawn, signal);
   const limits = h("p", { class: "hint" }, t("limits.toy"));
-  const isNew: Record<string, ReturnType<typeof changeDetector>> = {};
   const parts = {
     player,
     map,
@@ -122,11 +121,7 @@ function build(signal: AbortSignal) {
     body: h("div", { class: "replay-body" }, player.bar, player.output, map.element, limits),
     limits,
     drawn: null as DrawnMap | null,
-    /** Run `again` only where something that a part depends on has changed. */
-    renew(part: string, depends: unknown[], again: () => void) {
-      isNew[part] ??= changeDetector();
-      if (isNew[part](...depends)) again();
-    },
+    isNew: changeDetectors(),
   };
   return parts;
 }
@@ -301,14 +296,12 @@ function drawPlayer({ player }: Parts, snapshot: Snapshot) {
   playButton.setAttribute("aria-label", t(`replay.${name}`));
 }
 
-function drawOutput({ player: { output }, renew }: Parts, { source, free }: Snapshot) {
+function drawOutput({ player: { output }, isNew }: Parts, { source, free }: Snapshot) {
   const width = output.clientWidth;
   const tokens = source.filter((token) => token !== "P");
   const read = tokens.map((token) => [chip("span", token, "source", { style: "--share: 0" }), " "]);
   setContent(output, read, h("span", { class: "arrow" }, "→"), " ", translationChips(free));
-  renew("lines", [view.of, width], () => {
-    output.style.minHeight = "";
-  });
+  if (isNew("lines", view.of, width)) output.style.minHeight = "";
   output.style.minHeight = `${output.clientHeight}px`; // never less than before: what stands below does not move
 }
 
@@ -354,23 +347,21 @@ function drawMap(parts: Parts, snapshot: Snapshot, query: number) {
   say.replaceChildren(...joinSentences(step, row, changeSinceFirst(query, run)));
   const width = place.clientWidth;
   if (!width) return; // the tab is not open
-  parts.renew("large", [run, kind, layer, head, width, zoom.value()], () => {
+  if (parts.isNew("large", run, kind, layer, head, width, zoom.value())) {
     heading.replaceChildren(...mapHeading(kind, layer, head));
     tip.hidden = true;
     parts.drawn = heatmap({ run, kind, layer, head }, { width, zoom: zoom.value() });
     large.replaceChildren(parts.drawn.element);
-    parts.renew("tallest", [view.of, kind, words(), width, zoom.value()], () => {
-      large.style.minHeight = "";
-    });
+    if (parts.isNew("tallest", view.of, kind, words(), width, zoom.value())) large.style.minHeight = "";
     large.style.minHeight = `${large.clientHeight}px`; // never less than before, when there are fewer words
-  });
+  }
   const { drawn } = parts;
   if (!drawn) return;
   zoom.draw(drawn.zoomRange);
   drawn.mark(query);
   drawn.element.setAttribute("aria-label", say.textContent ?? "");
   const key = argmax(rowOf(query, run));
-  parts.renew("sight", [kind, layer, head, query, key, width, zoom.value()], () => drawn.reveal(query, key));
+  if (parts.isNew("sight", kind, layer, head, query, key, width, zoom.value())) drawn.reveal(query, key);
 }
 
 function changeSinceFirst(query: number, run: SnapshotRun) {

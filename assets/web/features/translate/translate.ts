@@ -24,7 +24,7 @@ import {
   wordAt,
 } from "../../ui/dom.ts";
 import { pictureFrame, savable } from "../../ui/export.ts";
-import { changeDetector, headPicker, hint, link } from "../../ui/parts.ts";
+import { changeDetectors, headPicker, hint, link } from "../../ui/parts.ts";
 import { pieceSearch } from "./piece-search.ts";
 import { whyPanel } from "./why.ts";
 
@@ -67,13 +67,12 @@ const build = (signal: AbortSignal) => ({
   explained: hint(),
   pieces: h("div", { class: "controls", hidden: true }),
   piece: 0, // of a word, whose candidates are shown
-  hasNewStep: changeDetector(),
   candidates: h("ol", { class: "candidates" }),
   search: pieceSearch(forceWord, signal),
   why: whyPanel(signal),
   loop: hint(),
   limits: hint(),
-  hasNewRun: changeDetector(),
+  isNew: changeDetectors(),
 });
 
 function draw(parts: Parts) {
@@ -82,7 +81,7 @@ function draw(parts: Parts) {
   const { layer } = shownHead("cross");
   const isMean = averaged && cross.heads > 1;
   parts.pickers.draw(cross);
-  if (parts.hasNewRun(run)) drawRun(parts);
+  if (parts.isNew("run", run)) drawRun(parts);
   for (const [i, card] of [...parts.cards.children].entries()) {
     card.className = i > step ? "future" : i === step ? "now" : "";
     card.firstElementChild?.setAttribute("aria-current", i === step ? "step" : "false");
@@ -164,7 +163,7 @@ function strongestHead(layer: number) {
 function drawCandidates(parts: Parts) {
   const { run } = state;
   const { pieces, first = state.step } = run.steps[state.step];
-  if (parts.hasNewStep(run, state.step)) parts.piece = 0;
+  if (parts.isNew("step", run, state.step)) parts.piece = 0;
   const step = first + parts.piece;
   parts.pieces.hidden = !pieces || pieces.length < 2;
   if (pieces) {

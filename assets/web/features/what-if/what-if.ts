@@ -29,7 +29,7 @@ import { savable } from "../../ui/export.ts";
 import { fixed } from "../../ui/numbers.ts";
 import {
   cells,
-  changeDetector,
+  changeDetectors,
   headPicker,
   hint,
   isOpen,
@@ -118,12 +118,7 @@ function build({ element, signal }: View, redraw: () => void) {
   element.replaceChildren(h("div", { class: "columns whatif" }, tried, result));
   const parts = {
     ...{ element, say, steps, starters, kind, picker, zoom, heading, most, choice, place, column, ablated, controls },
-    isNew: changeDetector(),
-    hasNewRuns: changeDetector(),
-    hasNewMap: changeDetector(),
-    hasNewShape: changeDetector(),
-    hasNewSentence: changeDetector(),
-    hasNewStarters: changeDetector(),
+    isNew: changeDetectors(),
     tried: null as Starters | null, // once it is known what they change
     map: null as DrawnMap | null,
     difference: null as DrawnRun | null,
@@ -141,17 +136,18 @@ function draw(parts: Parts) {
   parts.choice.element.hidden = !baseline;
   parts.choice.set(shownMap());
   const width = parts.place.parentElement?.clientWidth ?? 0;
-  if (parts.hasNewShape(run, kind, width)) parts.zoom.begin(zoomToRead(state, width));
+  if (parts.isNew("shape", run, kind, width)) parts.zoom.begin(zoomToRead(state, width));
   const zoom = parts.zoom.value();
   drawStarters(parts);
-  if (!parts.isNew(run, baseline, kind, layer, head, step, width, session.isUnfolded, zoom, session.map)) return;
-  if (parts.hasNewRuns(run, baseline)) {
+  if (!parts.isNew("view", run, baseline, kind, layer, head, step, width, session.isUnfolded, zoom, session.map))
+    return;
+  if (parts.isNew("runs", run, baseline)) {
     parts.difference = baseline && mapDifference(run, baseline);
     parts.largest = parts.difference && largestChange(parts.difference, run.changes);
     if (session.isFollowing && parts.largest) {
       session.isFollowing = false;
       const { kind, layer, head } = parts.largest;
-      parts.isNew.forget(); // even if it is the map in view
+      parts.isNew.forget("view"); // even if it is the map in view
       update({ kind, layer, head }); // draws again
       return;
     }
@@ -164,7 +160,7 @@ function draw(parts: Parts) {
   parts.most.replaceChildren(...describeMost(parts));
   drawMap(parts, width);
   parts.zoom.draw(parts.map?.zoomRange ?? null);
-  if (parts.hasNewMap(run, baseline, kind, layer, head, width, zoom, session.map)) revealMost(parts);
+  if (parts.isNew("map", run, baseline, kind, layer, head, width, zoom, session.map)) revealMost(parts);
 }
 
 function revealMost({ map, difference }: Parts) {
@@ -315,14 +311,14 @@ function describeMap(name: (typeof MAPS)[number], run: DrawnRun) {
 async function drawStarters(parts: Parts) {
   const { checkpoint, sentence } = baselineRun();
   const isSearched = Boolean(models()[checkpoint]?.experiments);
-  if (parts.hasNewSentence(checkpoint, sentence)) {
+  if (parts.isNew("sentence", checkpoint, sentence)) {
     parts.tried = isSearched ? null : usualChanges(baselineRun());
     const found = isSearched && (await askOnce("starters", { checkpoint, sentence }).catch(() => null));
     if (checkpoint !== baselineRun().checkpoint || sentence !== baselineRun().sentence) return;
     if (found) parts.tried = found as unknown as Starters;
-    else if (isSearched) parts.hasNewSentence.forget();
+    else if (isSearched) parts.isNew.forget("sentence");
   }
-  if (!parts.tried || !parts.hasNewStarters(parts.tried, changes())) return; // or they are not known yet
+  if (!parts.tried || !parts.isNew("starters", parts.tried, changes())) return; // or they are not known yet
   const chips = Object.entries(parts.tried).map(([name, each]) => starterChip(name, each));
   const about = hint(t(isSearched ? "whatif.try.about" : "whatif.try.maybe"));
   const { left, brought } = session;
