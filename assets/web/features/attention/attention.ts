@@ -172,6 +172,7 @@ function largeMap(open: Open, redraw: () => void, signal: AbortSignal) {
       drawPicture(width, row);
       const large = drawn as Drawn;
       zoom.draw(large.zoomRange);
+      tools.hidden = zoom.element.hidden && lines.element.hidden;
       return large;
     },
     reveal(row: number) {

@@ -7,12 +7,14 @@ import { h, replaceKeepingFocus, segmented } from "../../ui/dom.ts";
 import { button, changeDetector, hint } from "../../ui/parts.ts";
 
 const PANEL = "lesson-plan";
+const FITTING = 14; // names of stops that stand on one line as they are
 
 export function progressBar(open: (stop: number) => void) {
   const element = h("ol", { class: "stops" });
   const isNew = changeDetector();
   const draw = () => {
     const order = lessonStops();
+    element.classList.toggle("many", order.length > FITTING);
     if (isNew(state.stops, isReal())) element.replaceChildren(...order.map((stop, i) => h("li", {}, opener(stop, i))));
     for (const [i, each] of element.querySelectorAll("button").entries())
       each.ariaCurrent = order[i] === state.stop ? "step" : "false";

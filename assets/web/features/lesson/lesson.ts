@@ -25,6 +25,7 @@ type Content = Awaited<ReturnType<typeof fetchContent>>;
 
 const STOPS: Record<StopName, Stop> = stops;
 const FOLD = 128; // hidden units a line
+const GUESSING = "guessing"; // class of the page while the answer is veiled: nothing else may tell it
 
 const guesses = sessionMap<Guesses>("lesson", 200);
 
@@ -66,7 +67,7 @@ function build() {
     figure: h("div", { class: "lesson-figure" }),
     colours: h("div"),
     notice: h("p", { class: "hint", hidden: true }, t("lesson.original")),
-    arithmetic: h("div", { class: "arithmetic-box", "aria-live": "polite" }),
+    arithmetic: h("div", { class: "arithmetic-box", "aria-live": "polite", hidden: true }),
     back: button("pill", t("lesson.back"), () => move(-1), { id: "stop-back" }),
     next: button("pill primary", t("lesson.next"), () => move(1), { id: "stop-next" }),
     drawn: new AbortController(), // ends what belongs to the stop that is drawn
@@ -79,6 +80,7 @@ async function draw(parts: Parts, element: HTMLElement) {
   const { bar, plan, title, text, question, figure, notice, arithmetic, back, next, isNew } = parts;
   const { kind, layer, head, query, step } = state;
   notice.hidden = !state.run.changes.length;
+  hideAnswer(figure);
   bar.draw();
   plan.draw();
   const place = [state.stop, state.stops, kind, layer, head, query, step];
@@ -94,12 +96,16 @@ async function draw(parts: Parts, element: HTMLElement) {
   next.disabled = at === order.length - 1;
   const name = LESSON_STOPS[state.stop];
   const heading = t("lesson.title", { n: at + 1, of: order.length, name: t(`lesson.${name}`) });
-  const showArithmetic = (cell: string, body: Child[]) => setChildren(arithmetic, h("h4", {}, cell), body);
-  const view = lessonView(drawn.signal, showArithmetic, STOPS[name].layer);
-  const content = await fetchContent(name, view).catch(failureText);
+  const showArithmetic = (cell: string, body: Child[]) => {
+    arithmetic.hidden = false;
+    setChildren(arithmetic, h("h4", {}, cell), body);
+  };
+  const content = await fetchContent(name, lessonView(drawn.signal, showArithmetic, STOPS[name].layer)).catch(
+    failureText,
+  );
   if (drawn.signal.aborted) return; // another stop is wanted by now
   title.textContent = heading;
-  arithmetic.replaceChildren();
+  arithmetic.hidden = true;
   if (typeof content !== "string") {
     drawStop(parts, content);
     drawQuestion(parts, content);
@@ -110,6 +116,10 @@ async function draw(parts: Parts, element: HTMLElement) {
     for (const each of [text, question]) each.replaceChildren(); // of the stop before
   }
 }
+
+/** While a figure is veiled, the source words at the top do not show their weights either. */
+const hideAnswer = (figure: HTMLElement) =>
+  document.body.classList.toggle(GUESSING, isOpen(figure) && figure.classList.contains("unsolved"));
 
 function drawStop({ stop, headline, text, figure }: Parts, content: Content) {
   stop.classList.toggle("wide", Boolean(content.stop.wide));
@@ -195,9 +205,11 @@ function drawFigure({ figure, stop, colours }: Parts, content: Content, isSolved
   const isReasoned = isUnsolved && evidence;
   const isVeiled = isUnsolved && !evidence;
   setChildren(colours, what && !isReasoned ? colourLegend(what, run, howToRead) : null);
-  figure.classList.toggle("unsolved", isUnsolved); // then the source words at the top do not show their weights either
+  figure.classList.toggle("unsolved", isUnsolved);
   figure.classList.toggle("hides", Boolean(hides));
   figure.inert = isVeiled;
+  figure.classList.toggle("veiled", isVeiled);
+  hideAnswer(figure);
   figure.parentElement?.querySelector(".veil")?.remove();
   if (isVeiled) figure.after(h("div", { class: "veil" }, h("p", {}, t("lesson.predict"))));
   stop.classList.toggle("answered", isSolved);
@@ -205,19 +217,23 @@ function drawFigure({ figure, stop, colours }: Parts, content: Content, isSolved
 
 function answerText({ name, quiz: { choices, right, places }, text }: Content, reveal: () => void) {
   const show = h("p", { class: "show" }, link(t("lesson.show"), reveal));
-  const [why, answer, further] = ["why", "reveal", "further"].map((part) => h("p", { class: part }));
+  const why = h("p", { class: "why", hidden: true });
+  const answer = h("p", { class: "reveal", hidden: true });
+  const further = h("p", { class: "further", hidden: true }, lessonLink(name));
   return {
     element: h("div", { class: "telling" }, why, show, answer, further),
     draw(last: number | undefined, isSolved: boolean, isAlone: boolean) {
       const wrong = !isSolved && last !== undefined ? choices[last] : null;
       const reason = wrong?.why && nodes(wrong.why, { ...places, ...wrong.places });
       show.hidden = isSolved;
-      setChildren(why, reason && joinSentences([h("b", {}, t("lesson.wrong"))], reason));
+      why.hidden = !reason;
+      if (reason) why.replaceChildren(...joinSentences([h("b", {}, t("lesson.wrong"))], reason));
+      answer.hidden = !isSolved;
+      further.hidden = !isSolved || !further.hasChildNodes();
       if (!isSolved) return;
       const verdict = isAlone ? "lesson.alone" : last === right ? "lesson.right" : null;
       const judged = verdict && [h("b", {}, t(verdict))];
       answer.replaceChildren(...joinSentences(judged, text("reveal")));
-      setChildren(further, lessonLink(name));
     },
   };
 }

@@ -142,6 +142,7 @@ function showExercise(mistake: MistakeCode, { live, symptom, question, reveal }:
   function show(found: Symptom | null, children: Child[] = found ? describeSymptom(name, found) : []) {
     shown = found;
     replaceKeepingFocus(symptom, children);
+    symptom.hidden = !children.length;
     drawAnswer();
   }
   function drawAnswer() {
@@ -280,6 +281,7 @@ function guessPanel(mistake: MistakeCode, onGuess: () => void) {
       wait.hidden = isAnswered || isSeen;
       show.hidden = isAnswered;
       code.hidden = !isAnswered;
+      verdict.hidden = !isAnswered && !guess;
       setContent(verdict, isAnswered || guess ? verdictOn(name, guess, isAnswered) : null);
     },
   };

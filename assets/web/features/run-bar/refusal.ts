@@ -23,8 +23,8 @@ const OTHERS = ["error.too_many_pieces", "error.too_long", "error.empty", "error
 export const isRefusal = (error: Message | null) => error !== null && [...LEADING_ON, ...OTHERS].includes(error.key);
 
 export function refusalNotice() {
-  const message = h("p", { class: "message", role: "alert" });
-  const suggestions = h("div", { class: "suggestions", id: "suggestions" });
+  const message = h("p", { class: "message", role: "alert", hidden: true });
+  const suggestions = h("div", { class: "suggestions", id: "suggestions", hidden: true });
   let latest = 0;
 
   async function lead(sentence: string) {
@@ -51,6 +51,7 @@ export function refusalNotice() {
     if (canAsk("train"))
       buttons.push(button("pill", t("refusal.teach"), () => teach(checkpoint, sentence), { id: "teach" }));
     suggestions.replaceChildren(...buttons);
+    suggestions.hidden = false;
   }
 
   /** @param sentence that the error is about @param wrongLink what was wrong with the page's address */
@@ -58,7 +59,8 @@ export function refusalNotice() {
     latest += 1;
     const shown = error && t("run.refused", { sentence: state.run.sentence });
     message.replaceChildren(...joinSentences(wrongLink, error ? joinSentences(reason(error), shown) : []));
-    suggestions.replaceChildren();
+    message.hidden = !message.textContent;
+    suggestions.hidden = true;
     if (error && LEADING_ON.includes(error.key)) await lead(sentence);
   }
   return { elements: [message, suggestions], draw };

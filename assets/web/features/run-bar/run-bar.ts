@@ -32,12 +32,7 @@ export function mount({ element, signal }: View) {
   const card = h("div", { class: "card", id: "top" });
   const bar = {
     box,
-    complain(error: Message | null, sentence: string, wrongLink = "") {
-      const isRefused = isRefusal(error); // then it is another sentence's run
-      parts.run.classList.toggle("stale", isRefused);
-      if (isRefused) fold(false); // what leads on is in view
-      return parts.refusal.draw(error, sentence, wrongLink);
-    },
+    complain: complaint(parts),
     showBusy: (isBusy: boolean) => void card.classList.toggle("busy", isBusy),
     focusSteps: () => parts.steps.slider.focus(),
   };
@@ -67,6 +62,7 @@ export function mount({ element, signal }: View) {
   onResize(parts.run, () => fitTokens(parts), signal);
   const showQueue = (event: Event) => {
     const { detail: news } = event as CustomEvent<{ waiting: number; full?: boolean } | null>;
+    parts.queue.hidden = !news;
     parts.queue.textContent = news && (news.full ? t("queue.full") : t("queue.waiting", { waiting: news.waiting }));
   };
   document.addEventListener("queue:changed", showQueue, { signal });
@@ -107,8 +103,9 @@ const build = (signal: AbortSignal) => ({
   steps: stepControls(signal),
   unit: tokenUnit(),
   refusal: refusalNotice(),
-  queue: h("p", { class: "crowd", id: "crowd", role: "status" }),
-  note: h("p", { class: "note" }),
+  isRefused: false,
+  queue: h("p", { class: "crowd", id: "crowd", role: "status", hidden: true }),
+  note: h("p", { class: "note", hidden: true }),
   doubt: doubtfulMark(),
   legend: h("p", { class: "legend" }),
   padding: h("span", {}, t("legend.P")),
@@ -119,6 +116,23 @@ const build = (signal: AbortSignal) => ({
   weights: [] as number[], // of the source words, at the step
 });
 
+/** A refused sentence leaves another one's run. @param wrongLink what was wrong with the page's address */
+const complaint =
+  (parts: Parts) =>
+  async (error: Message | null, sentence: string, wrongLink = "") => {
+    parts.isRefused = isRefusal(error);
+    parts.run.classList.toggle("stale", parts.isRefused);
+    showNote(parts);
+    if (parts.isRefused) fold(false); // what leads on is in view
+    await parts.refusal.draw(error, sentence, wrongLink);
+  };
+
+/** One line: what there is to note of the run and its changes, else what its special tokens mean. */
+function showNote({ note, changed, legend, isRefused }: Parts) {
+  note.hidden = isRefused || !note.hasChildNodes();
+  legend.hidden = !note.hidden || !changed.hidden;
+}
+
 function draw(parts: Parts) {
   const { source, target, note, changed, original, steps } = parts;
   const { run, step, averaged } = state;
@@ -128,6 +142,7 @@ function draw(parts: Parts) {
   // There it or a note has its line, so that nothing jumps under a finger.
   changed.hidden = run.changes.length === 0 && (!isInWhatIf || note.hasChildNodes());
   original.hidden = isInWhatIf; // its verdict says it
+  showNote(parts);
   const { layer, head } = shownHead("cross");
   const weights = attentionRow("cross", layer, averaged ? null : head, step);
   parts.weights = weights;

@@ -9,6 +9,8 @@ import { chosen, limits, messageOf, planned, settings } from "./choices.ts";
 import { pairEditor } from "./own-pairs.ts";
 import { settingRow, share } from "./settings.ts";
 
+const MANY_WORDS = 24; // a larger vocabulary is set closer
+
 export function dataCard(changed: () => void, touched: () => void, signal: AbortSignal) {
   const title = h("h2");
   const about = h("p", { class: "lead" });
@@ -58,7 +60,7 @@ function vocabulary(side: Side, tokens: string[], size: number) {
   );
   const rest = size - tokens.length;
   if (rest > 0) items.push(h("li", { class: "rest" }, t("train.words.rest", { rest })));
-  const list = h("ol", { class: "vocabulary" }, items);
+  const list = h("ol", { class: `vocabulary${tokens.length > MANY_WORDS ? " many" : ""}` }, items);
   return h("section", {}, h("h3", {}, t(`train.words.${side}`, { count: size })), list);
 }
 

@@ -18,6 +18,7 @@ export function ownModelList(signal: AbortSignal) {
   const complain = (text: string) => setContent(trouble, text);
   const draw = () => {
     list.replaceChildren(...ownModels().map((model) => modelRow(model, complain)));
+    list.hidden = ownModels().length === 0;
     setContent(lost, lostModels().length ? t("models.lost", { names: formatList(lostModels()) }) : null);
   };
   const bring = h("p", {}, file, h("label", { class: "pill", for: "bring-model" }, t("models.bring")));

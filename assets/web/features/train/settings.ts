@@ -122,6 +122,7 @@ export function settingRow(name: string, make: Field, change: (value: any) => vo
       const message = messageOf(name);
       control.set(value, placeholder);
       setContent(problem, message && formatMessage(message));
+      element.classList.toggle("wrong", Boolean(message));
       input?.setAttribute("aria-invalid", String(Boolean(message)));
     },
     shown: (value: Value) => `${label} ${control.shown(value)}`,

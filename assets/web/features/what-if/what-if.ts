@@ -322,10 +322,11 @@ async function drawStarters(parts: Parts) {
   const chips = Object.entries(parts.tried).map(([name, each]) => starterChip(name, each));
   const about = hint(t(isSearched ? "whatif.try.about" : "whatif.try.maybe"));
   const { left, brought } = session;
-  if (left?.checkpoint === checkpoint && brought === sentence) {
-    const back = link(t("note.back_to", { name: left.sentence }), () => openRun(left, {}));
-    about.append(" ", back);
-  }
+  if (left?.checkpoint === checkpoint && brought === sentence)
+    about.append(
+      " ",
+      link(t("note.back_to", { name: left.sentence }), () => openRun(left, {})),
+    );
   replaceKeepingFocus(parts.starters, [h("div", { class: "starters" }, chips), about]);
 }
 
