@@ -59,16 +59,13 @@ export function scoreGrid(scores: number[][], name: string) {
     const score = scores[layer][head];
     const strength = 4 + 96 * score; // % of the hue
     const places = { layer: layer + 1, head: head + 1, share: formatPercent(score) };
-    return button(
-      `score ${contrastClass(strength, false)}`,
-      Math.round(100 * score),
-      () => openCrossHead(layer, head),
-      {
-        style: `--score: ${strength.toFixed(1)}%`,
-        data: { score, layer, head, place: `${name} ${layer} ${head}` },
-        "aria-label": t("heads.score", places),
-      },
-    );
+    const attributes = {
+      style: `--score: ${strength.toFixed(1)}%`,
+      data: { score, layer, head, place: `${name} ${layer} ${head}` },
+      "aria-label": t("heads.score", places),
+    };
+    const open = () => openCrossHead(layer, head);
+    return button(`score ${contrastClass(strength, false)}`, Math.round(100 * score), open, attributes);
   };
   const [layers, heads] = [scores.length, scores[0].length];
   const cells = gridCells({ layers, heads }, (layer) => axis(t("layer_n", { layer: layer + 1 })), cell);

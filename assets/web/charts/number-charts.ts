@@ -58,9 +58,8 @@ export function numberCurve({ columns, values, smooth, ...chart }: CurveData) {
   const frame = framed(chart, columns, { title: "" }, () => 0);
   const at = (value: number) => TOP + ((1.1 - value) / 2.2) * chart.height;
   for (const value of [-1, 0, 1]) {
-    frame.picture.append(
-      svg("line", { class: "grid", x1: frame.left, x2: chart.width - RIGHT, y1: at(value), y2: at(value) }),
-    );
+    const ends = { x1: frame.left, x2: chart.width - RIGHT, y1: at(value), y2: at(value) };
+    frame.picture.append(svg("line", { class: "grid", ...ends }));
     frame.write(String(value).replace("-", "−"), frame.left - 8, at(value), "end");
   }
   const points: [number, number][] = smooth ?? Array.from(values, (value, column) => [column, value]);

@@ -20,8 +20,7 @@ export function describeChange(change: Change, run: Run = tokenRun(state.run)) {
     places.sublayer = t(`panel.residuals.${SUBLAYERS[change.stack][change.sublayer - 1]}`);
   if (change.do === "isolate") places.heads = formatList(change.heads.map((head) => t("head_n", { head: head + 1 })));
   if (change.do === "edit_mask") Object.assign(places, cellTokens(change, run));
-  if (change.do === "swap_word") places.word = word(change.word, "source");
-  if (change.do === "force_word") places.word = word(change.word, "target");
+  if ("word" in change) places.word = word(change.word, change.do === "swap_word" ? "source" : "target");
   if (change.do === "temperature") places.temperature = String(change.temperature);
   return nodes(textOf(change), places);
 }
@@ -30,10 +29,8 @@ export function describeChange(change: Change, run: Run = tokenRun(state.run)) {
 export function describeServer() {
   const address = opening.site?.page;
   const page = address && h("a", { class: "link", href: address, target: "_blank", rel: "noopener" }, address);
-  return joinSentences(
-    page && nodes("site.page", { page }),
-    nodes("site.own", { command: h("code", {}, "make demo") }),
-  );
+  const command = h("code", {}, "make demo");
+  return joinSentences(page && nodes("site.page", { page }), nodes("site.own", { command }));
 }
 
 function textOf(change: Change) {

@@ -73,15 +73,13 @@ export function download(blob: Blob, name: string) {
 const text = (picture: Node) => new XMLSerializer().serializeToString(picture);
 const svgFile = async (picture: SVGSVGElement) => new Blob([text(picture)], { type: "image/svg+xml" });
 
-async function pngFile(picture: SVGSVGElement): Promise<Blob> {
+async function pngFile(picture: SVGSVGElement) {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text(picture))}`;
   await image.decode();
-  const canvas = h("canvas", { width: image.width * SHARP, height: image.height * SHARP });
+  const canvas = new OffscreenCanvas(image.width * SHARP, image.height * SHARP);
   canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
-  return new Promise((resolve, reject) =>
-    canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no picture"))), "image/png"),
-  );
+  return canvas.convertToBlob();
 }
 
 /** Draw an element as it looks now as one SVG: its pictures, its boxes and every word where it stands. */

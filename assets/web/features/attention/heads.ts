@@ -176,10 +176,9 @@ function describeAblation(run: Run, ablations: HeadAblation[]) {
   if (!high.length) return joinSentences(nodes("ablation.none", { share: formatPercent(HIGH) }), all);
   const likeliest = high[argmax(high.map(({ probability }) => probability))];
   const each = idle.length ? idle[argmax(idle.map(({ weight }) => weight))] : likeliest;
+  const name = t("heads.name", { layer: each.layer + 1, head: each.head + 1 });
   const places = {
-    head: link(t("heads.name", { layer: each.layer + 1, head: each.head + 1 }), () =>
-      openCrossHead(each.layer, each.head),
-    ),
+    head: link(name, () => openCrossHead(each.layer, each.head)),
     share: formatPercent(each.weight),
     word: word(tokenRun(run).source[each.key], "source"),
     output: word(tokenRun(run).output[each.query], "target"),

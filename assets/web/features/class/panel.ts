@@ -162,7 +162,7 @@ function teacherPanel(): Child[] {
     isAsked ? voting(question) : null,
     h("span", { class: "space" }),
     askButtons(),
-    button("pill", t("room.address"), showAddress, { id: "room-address" }),
+    action("address", showAddress),
     menu(),
   ]);
   const notes = isNotesPage() ? speakerNotes() : null;
@@ -237,11 +237,9 @@ function voting(question: ShownQuestion): Child[] {
     h("b", { id: "room-answered", role: "status" }, t("room.answered", { answered, of })),
     clock(),
     h("span", { class: "hint" }, stands),
-    isOpen ? button("pill primary", t("room.close"), () => rooms.lead({ do: "close" }), { id: "room-close" }) : null,
-    button("pill", t("room.reveal"), () => reveal(question), { id: "room-reveal" }),
-    question.round === 0
-      ? button("pill", t("room.again"), () => rooms.lead({ do: "vote_again" }), { id: "room-again" })
-      : null,
+    isOpen ? action("close", () => rooms.lead({ do: "close" }), "pill primary") : null,
+    action("reveal", () => reveal(question)),
+    question.round === 0 ? action("again", () => rooms.lead({ do: "vote_again" })) : null,
   ];
 }
 
@@ -345,6 +343,9 @@ function studentQuestion(question: ShownQuestion) {
 
 // ---- both
 
+const action = (name: string, act: () => unknown, look = "pill") =>
+  button(look, t(`room.${name}`), act, { id: `room-${name}` });
+
 const clock = () => h("span", { class: "room-clock", role: "timer" }, clockText());
 
 function clockText() {
@@ -369,11 +370,9 @@ function endedLine() {
   };
   return h("div", { class: "class-line" }, [
     h("p", { class: "message", role: "alert", id: "room-over" }, text),
-    wasLost ? button("pill primary", t("room.reopen"), rooms.reopenRoom, { id: "room-reopen" }) : null,
-    isTeacher && rooms.revealedQuestions().length
-      ? button("pill", t("room.summary"), showSummary, { id: "room-summary" })
-      : null,
-    button("pill", t("room.dismiss"), close, { id: "room-dismiss" }),
+    wasLost ? action("reopen", rooms.reopenRoom, "pill primary") : null,
+    isTeacher && rooms.revealedQuestions().length ? action("summary", showSummary) : null,
+    action("dismiss", close),
   ]);
 }
 

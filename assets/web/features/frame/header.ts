@@ -134,10 +134,9 @@ function showAwaitedModel(page: Element, signal: AbortSignal) {
     const isFetched = fetched >= size;
     const amount = { name: modelName(checkpoint), fetched: formatBytes(fetched), size: formatBytes(size) };
     const left = secondsLeft();
-    const told = isFetched ? t("loading.reading", amount) : t("loading.fetching", amount);
-    text.replaceChildren(
-      ...joinSentences(told, isFetched || left === null ? "" : t("loading.left", { time: formatDuration(left) })),
-    );
+    const told = t(isFetched ? "loading.reading" : "loading.fetching", amount);
+    const more = isFetched || left === null ? "" : t("loading.left", { time: formatDuration(left) });
+    text.replaceChildren(...joinSentences(told, more));
     if (isFetched) bar.removeAttribute("value");
     else bar.value = fetched / size;
   };

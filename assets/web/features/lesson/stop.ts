@@ -233,31 +233,26 @@ export function headMaps(view: LessonView) {
   const rows = heads > 1 ? Math.ceil((heads + 3) / columns) : 2;
   const figures = Array.from({ length: heads }, (_, head) => {
     const draw = head > 0 || keys.length > MAX_NAMED ? wordlessMap : mapPicture;
-    const size = { maxCell: MAX_CELL, rows: head > 0 ? rows : rows / 2 };
-    const picture = draw(view, { kind: "encoder", layer: view.layer, head }, null, size);
+    const picture = draw(view, { kind: "encoder", layer: view.layer, head }, null, head > 0 ? rows : rows / 2);
     return h("figure", { "data-head": head }, picture, h("small", {}, t("head_n", { head: head + 1 })));
   });
   return h("div", { class: "heads", style: `--columns: ${columns}` }, figures);
 }
 
-/** What bounds a small map: px of a cell, and how many rows of maps share the screen. */
-type Small = { maxCell: number; rows: number };
+const rowShare = (rows: number) => (isPresenting() ? ROWS_SHARE : narrow.matches ? 1 : ALONE_ROWS_SHARE) / rows;
 
-const rowShare = ({ rows }: Small) => (isPresenting() ? ROWS_SHARE : narrow.matches ? 1 : ALONE_ROWS_SHARE) / rows;
-
-const mapPicture = ({ run, signal }: LessonView, of: Of, query: number | null, small?: Small) =>
+/** @param rows of a small map: as many of them share the screen */
+const mapPicture = ({ run, signal }: LessonView, of: Of, query: number | null, rows?: number) =>
   fluidPicture((width) => {
-    const share = small ? rowShare(small) : isPresenting() ? CLASS_SHARE : MAX_SHARE;
-    const maxHeight = innerHeight * share;
-    const limits = small ? { maxCell: small.maxCell, isOnPaper: true } : {};
+    const maxHeight = innerHeight * (rows ? rowShare(rows) : isPresenting() ? CLASS_SHARE : MAX_SHARE);
+    const limits = rows ? { maxCell: MAX_CELL, isOnPaper: true } : {};
     return describedMap({ run, ...of }, { width, maxHeight, ...limits }, query);
   }, signal);
 
 /** A map whose words would be too small to read. */
-const wordlessMap: typeof mapPicture = ({ run }, of, _query, small) => {
+const wordlessMap: typeof mapPicture = ({ run }, of, _query, rows = 1) => {
   const label = describeLargestWeights({ run, ...of });
   const picture = thumbnail(of.kind, of.layer, of.head, run);
-  // It is square.
-  if (small) picture.setAttribute("style", `max-width: ${100 * rowShare(small)}vh`);
+  picture.style.maxWidth = `${100 * rowShare(rows)}vh`; // it is square
   return h("div", { class: "fluid", role: "img", "aria-label": label }, picture);
 };

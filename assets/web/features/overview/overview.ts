@@ -119,9 +119,8 @@ function drawLens({ picture, lens, lensSays }: Overview) {
     layers,
     token: word(found.layers[layers - 1].token, "target"),
   };
-  lensSays.replaceChildren(
-    ...joinSentences(nodes(found.turn ? "overview.lens.says" : "overview.lens.all", places), lensCaveat(lens, run)),
-  );
+  const says = nodes(found.turn ? "overview.lens.says" : "overview.lens.all", places);
+  lensSays.replaceChildren(...joinSentences(says, lensCaveat(lens, run)));
 }
 
 function measure(overview: Overview) {

@@ -240,7 +240,8 @@ function layerWords({ decoder, type }: Layout) {
     const [text, title] = [label(middleOf(box), WORD_SIZE * type, "", "label target middle"), svg("title")];
     const ground = svg("rect", { ...box, rx: 5 * type, class: "ground" });
     const part = svg("g", { class: "said", role: "img", visibility: "hidden" }, ground, text, title);
-    return [{ part, text, title, box, from: "layer" in each ? each.layer : each.from, layer: lastOf(each) }];
+    const [from, layer] = "layer" in each ? [each.layer, each.layer] : [each.from, each.to];
+    return [{ part, text, title, box, from, layer }];
   });
   return {
     elements: parts.map(({ part }) => part),
@@ -260,8 +261,6 @@ function layerWords({ decoder, type }: Layout) {
     },
   };
 }
-
-const lastOf = (each: Layer | Fold) => ("layer" in each ? each.layer : each.to);
 
 function tokenChip(token: string, at: number, side: Side, { boxes, box: line, isStrip }: Tokens, type: number) {
   const box = boxes[at];

@@ -35,10 +35,9 @@ const chosen = {
 
 export function headControls() {
   const parts = build();
-  const { kind, mode, grid, sweepButton, sample, summary } = parts;
-  const choices = h("div", { class: "controls" }, kind.element, mode.element);
-  const sweeping = h("div", { class: "controls sweep" }, sweepButton, sample.element);
-  const body = h("div", {}, choices, scrollBox(grid), sweeping, summary);
+  const choices = h("div", { class: "controls" }, parts.kind.element, parts.mode.element);
+  const sweeping = h("div", { class: "controls sweep" }, parts.sweepButton, parts.sample.element);
+  const body = h("div", {}, choices, scrollBox(parts.grid), sweeping, parts.summary);
   return { name: "heads", body, draw: () => draw(parts) };
 }
 

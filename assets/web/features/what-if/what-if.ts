@@ -322,11 +322,10 @@ async function drawStarters(parts: Parts) {
   const chips = Object.entries(parts.tried).map(([name, each]) => starterChip(name, each));
   const about = hint(t(isSearched ? "whatif.try.about" : "whatif.try.maybe"));
   const { left, brought } = session;
-  if (left?.checkpoint === checkpoint && brought === sentence)
-    about.append(
-      " ",
-      link(t("note.back_to", { name: left.sentence }), () => openRun(left, {})),
-    );
+  if (left?.checkpoint === checkpoint && brought === sentence) {
+    const back = link(t("note.back_to", { name: left.sentence }), () => openRun(left, {}));
+    about.append(" ", back);
+  }
   replaceKeepingFocus(parts.starters, [h("div", { class: "starters" }, chips), about]);
 }
 
