@@ -144,7 +144,7 @@ export function changeDetector() {
   return Object.assign((...values: unknown[]) => isNew("", ...values), { forget: () => isNew.forget("") });
 }
 
-/** The same of several things, by a name for each. */
+/** Several change detectors, each by its name. */
 export function changeDetectors() {
   const last: Map<string, unknown[]> = new Map();
   const isNew = (name: string, ...values: unknown[]) => {
