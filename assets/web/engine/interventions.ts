@@ -22,8 +22,8 @@ export const probeName = (kind: Kind, layer: number, part: string) =>
   `${LOCATIONS[kind].stack}.${layer}.${LOCATIONS[kind].sublayer}.${part}`;
 
 /** Fields that say what a change does at its place, which all others name: two changes of one place contradict. */
-const COLLATOR = new Intl.Collator("en", { numeric: true }); // layer 2 before layer 10
 const EFFECTS = ["heads", "allowed", "how", "seed", "temperature", "word"];
+const COLLATOR = new Intl.Collator("en", { numeric: true }); // layer 2 before layer 10
 
 /** The changes of a request in their order. Throws a refusal where one that a link had means nothing. */
 export function parseChanges(given: unknown[], forms: Record<string, ChangeForm>): Change[] {
