@@ -1,6 +1,8 @@
 """A run in a notebook, without a browser: what Python sets, what a kernel answers and what it refuses."""
 
 import json
+import sys
+from types import ModuleType
 from typing import Any
 from unittest.mock import patch
 
@@ -39,7 +41,7 @@ def test_the_output_is_the_page_in_a_frame_and_needs_no_widget(widget: Any, beer
 
 
 def test_a_front_end_that_makes_models_with_a_view_gets_one(widget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VSCODE_PID", "1")
+    monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
     output, _ = widget._repr_mimebundle_()
     assert output.keys() == {"text/plain", "text/html", "application/vnd.jupyter.widget-view+json"}
     with patch.object(widget, "send") as send:

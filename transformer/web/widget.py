@@ -1,11 +1,10 @@
 """A run in a notebook: its page in a frame of the output, a place that Python reads and sets, a kernel that answers.
 
 The output is the frame, as HTML, which a saved notebook and nbconvert keep without a network. The widget's model joins
-it: front ends of Jupyter make one without a view. Others make models only with a view, which then draws the frame.
+it: JupyterLab and VS Code make one without a view. Others make models only with a view, which then draws the frame.
 """
 
 import json
-import os
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -68,7 +67,7 @@ class RunWidget(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         shown = {"text/plain": repr(self.run), "text/html": self._frame}
-        if "google.colab" in sys.modules or "VSCODE_PID" in os.environ:  # these make models only with a view
+        if "google.colab" in sys.modules:  # which makes models only with a view
             drawn: Any = super()._repr_mimebundle_(**options)
             view, metadata = drawn
             return view | shown, metadata
