@@ -50,6 +50,22 @@ def test_a_doubtful_translation_is_marked_where_it_stands(shared: Visit) -> None
     expect(mark).to_be_hidden()
 
 
+LATER = (  # than browsers of 2023, beside what tsc knows by the year
+    *("AbortSignal.any", "Element.prototype.checkVisibility"),
+    *(f"HTMLElement.prototype.{name}Popover" for name in ("show", "hide", "toggle")),
+)
+
+
+def test_browsers_of_2023_show_the_page(visit: Visit) -> None:
+    visit.page.add_init_script(";".join(f"delete {each}" for each in LATER))
+    page = visit.go("classroom", sentence="Ein Hund schläft", tab="attention", drawing="table")
+    expect(page.locator("#attention table").first).to_be_visible()
+    page.get_by_role("button", name=t("examples.more"), exact=True).click()
+    page.locator("dialog [data-sentence]").last.click()
+    expect(visit.box).not_to_have_value("Ein Hund schläft")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
 def test_a_page_that_waits_or_is_refused_says_so_and_is_answered(shared: Visit) -> None:
     page = shared.go(layer=2, head=6, step=4)
     crowd, word = page.locator("#crowd"), shared.words.nth(3)

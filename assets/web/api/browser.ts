@@ -7,8 +7,10 @@ import { Refused, type Source } from "./source.ts";
 
 const WEIGHT_BYTES = 4;
 
+type Waiting = { resolve: (answer: unknown) => void; reject: (error: unknown) => void };
+
 export function browserSource({ models, questions }: Site): Source {
-  const waiting: Map<number, PromiseWithResolvers<unknown>> = new Map();
+  const waiting: Map<number, Waiting> = new Map();
   let asked = 0;
   let worker: Worker | null = null;
   let loaded: Record<string, Promise<void>> = {}; // by model
@@ -17,7 +19,7 @@ export function browserSource({ models, questions }: Site): Source {
   function start() {
     const made = new Worker(assetAddress("/engine.js"), { type: "module" });
     made.onmessage = ({ data: { id, answer, error } }) => {
-      const { resolve, reject } = waiting.get(id) as PromiseWithResolvers<unknown>;
+      const { resolve, reject } = waiting.get(id) as Waiting;
       waiting.delete(id);
       if (error) reject(new Refused(error));
       else resolve(answer);
@@ -58,11 +60,9 @@ export function browserSource({ models, questions }: Site): Source {
       await all[checkpoint];
       signal.throwIfAborted();
       if (mine !== worker) throw new Refused(NO_ANSWER);
-      const answer = Promise.withResolvers<unknown>();
       asked += 1;
-      waiting.set(asked, answer);
       mine.postMessage({ id: asked, name, request });
-      return answer.promise;
+      return new Promise((resolve, reject) => waiting.set(asked, { resolve, reject }));
     },
   };
 }

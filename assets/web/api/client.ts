@@ -3,7 +3,7 @@
 import type { Wire } from "#schema";
 import { NO_ANSWER, schema } from "./schema.ts";
 import { server } from "./server.ts";
-import { Refused, refusal, type Source } from "./source.ts";
+import { controllerUnder, Refused, refusal, type Source } from "./source.ts";
 
 type Questions = Wire["Questions"];
 type Streams = Wire["Streams"];
@@ -58,14 +58,13 @@ const newest: Record<string, AbortController> = {}; // by slot
 
 async function ask(name: string, request: unknown, { signal }: Options) {
   const slot = SLOTS[name];
-  const mine = new AbortController();
+  const mine = controllerUnder(signal);
   if (slot) {
     newest[slot]?.abort();
     newest[slot] = mine;
   }
-  const either = signal ? AbortSignal.any([signal, mine.signal]) : mine.signal;
-  const answer = await source.answer(name, request, either);
-  either.throwIfAborted();
+  const answer = await source.answer(name, request, mine.signal);
+  mine.signal.throwIfAborted();
   return answer as any;
 }
 
@@ -82,18 +81,17 @@ export async function* endless<Name extends keyof Streams>(
   signal: AbortSignal,
 ): AsyncGenerator<EventOf<Name> | null> {
   for (let failures = 0; !signal.aborted; failures++) {
-    const connection = new AbortController();
-    const either = AbortSignal.any([signal, connection.signal]);
+    const connection = controllerUnder(signal);
     if (failures) {
       yield null;
-      await retryPause(failures, either);
+      await retryPause(failures, connection.signal);
     }
     let heard = performance.now();
     const endIfSilent = (most: number) => performance.now() - heard > most && connection.abort();
     const watch = setInterval(() => endIfSilent(SILENCE_MS), 1000);
-    onAwake(() => endIfSilent(SILENCE_AWAKE_MS), either);
+    onAwake(() => endIfSilent(SILENCE_AWAKE_MS), connection.signal);
     try {
-      for await (const event of stream(name, request, { signal: either })) {
+      for await (const event of stream(name, request, { signal: connection.signal })) {
         heard = performance.now();
         failures = 0;
         yield event;

@@ -21,11 +21,11 @@ export const notebook: Source = {
   async answer(name, request, signal) {
     if (!port) throw refusal("error.no_kernel");
     const id = String(Math.random()); // the notebook may show the page twice
-    const { promise, resolve, reject } = Promise.withResolvers<any>();
-    waiting.set(id, resolve);
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
     port.postMessage({ id, name, request: JSON.stringify(request) });
-    const answer = await promise.finally(() => waiting.delete(id));
+    const answer = await new Promise<any>((resolve, reject) => {
+      waiting.set(id, resolve);
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    }).finally(() => waiting.delete(id));
     if (answer.error) throw new Refused(answer.error, answer);
     return answer;
   },

@@ -2,7 +2,7 @@
 
 import { NO_ANSWER } from "./schema.ts";
 import { sessionId } from "./session.ts";
-import { Refused, type Source } from "./source.ts";
+import { controllerUnder, Refused, type Source } from "./source.ts";
 
 const POLL_MS = 2000; // an answer takes milliseconds; after this the page asks how many wait, and again as often
 const HEALTH_MS = 10_000; // a server that says nothing for longer is gone
@@ -60,7 +60,7 @@ let timer: ReturnType<typeof setTimeout> | undefined;
 
 /** A question that a full queue refuses is put again. */
 async function send(path: string, init: RequestInit, signal?: AbortSignal) {
-  const lost = new AbortController(); // aborted when the server is gone
+  const lost = controllerUnder(signal); // aborted when the server is gone, too
   if (!asking.size) timer = setTimeout(poll, POLL_MS);
   asking.add(lost);
   try {
@@ -69,7 +69,7 @@ async function send(path: string, init: RequestInit, signal?: AbortSignal) {
         method: "POST",
         ...init,
         headers: { Session: sessionId(), ...init.headers }, // proxies log addresses
-        signal: signal ? AbortSignal.any([signal, lost.signal]) : lost.signal,
+        signal: lost.signal,
       });
       const seconds = Math.min(Number(answer.headers.get("Retry-After")), MAX_PAUSE);
       const isOurs = answer.ok || answer.headers.get("Content-Type")?.includes("json"); // else a proxy's, alone

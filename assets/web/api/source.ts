@@ -25,3 +25,12 @@ export class Refused extends Error {
 
 /** The reason is a text of assets/locales, which is `key`, with its places filled from `values`. */
 export const refusal = (key: string, values: Message["values"] = {}) => new Refused({ key, values, english: "" });
+
+/** A controller that the signal aborts, too, as AbortSignal.any, which Safari and Firefox lacked before 2024. */
+export function controllerUnder(signal?: AbortSignal) {
+  const controller = new AbortController();
+  const abort = () => controller.abort(signal?.reason);
+  if (signal?.aborted) abort();
+  signal?.addEventListener("abort", abort, { once: true, signal: controller.signal });
+  return controller;
+}

@@ -36,6 +36,13 @@ type SvgTag = keyof SVGElementTagNameMap;
 export const h = <Tag extends HtmlTag>(tag: Tag, attributes: Attributes = {}, ...children: Child[]) =>
   fill(document.createElement(tag), attributes, children);
 
+/** A dialog that a click outside of it closes. */
+export function dialog(attributes: Attributes, ...children: Child[]) {
+  const element = h("dialog", attributes, children);
+  element.addEventListener("click", ({ target }) => target === element && element.close());
+  return element;
+}
+
 export const svg = <Tag extends SvgTag>(tag: Tag, attributes: Attributes = {}, ...children: Child[]) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
@@ -128,11 +135,13 @@ export const numberedOptions = (count: number): [string, string][] =>
 /** A place that scrolls where it is too small; the keyboard reaches it, if nothing in it can be reached. */
 export const scrollBox = (...children: Child[]) => reachable(h("div", { class: "scroll" }, children));
 
+export const isVisible = (element: Element) => element.checkVisibility?.() ?? element.getClientRects().length > 0;
+
 /** A place that scrolls as a `scrollBox` does. */
 export function reachable(place: HTMLElement) {
   const look = () => {
     const over = place.scrollWidth > place.clientWidth + 1 || place.scrollHeight > place.clientHeight + 1;
-    const reach = over && ![...place.querySelectorAll("button, input")].some((each) => each.checkVisibility());
+    const reach = over && ![...place.querySelectorAll("button, input")].some(isVisible);
     for (const [name, value] of Object.entries({ tabindex: "0", role: "group", "aria-label": t("scroll") })) {
       if (reach) place.setAttribute(name, value);
       else place.removeAttribute(name);

@@ -4,7 +4,7 @@ import { forgetModel } from "../api/models.ts";
 import { fetchModelFile } from "../api/server.ts";
 import type { Child, OwnModel } from "../api/types.ts";
 import { t } from "../state/i18n.ts";
-import { h, svg } from "./dom.ts";
+import { h, isVisible, svg } from "./dom.ts";
 import { button } from "./parts.ts";
 
 // Default values of styles. Type is written on words only.
@@ -46,7 +46,7 @@ export function pictureRows() {
   const frames = [...document.querySelectorAll<HTMLElement>("[role=tabpanel].open .savable")];
   return frames.flatMap((frame) => {
     const picture = pictures.get(frame);
-    return picture && frame.checkVisibility() ? [pictureRow(picture.figure, picture.name)] : [];
+    return picture && isVisible(frame) ? [pictureRow(picture.figure, picture.name)] : [];
   });
 }
 

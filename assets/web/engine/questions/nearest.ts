@@ -15,17 +15,17 @@ function partsOf(sentence: string) {
  * much as one of them. */
 export function nearestSentence(sentence: string, pairs: KnownPair[]) {
   const [wanted, candidates] = [partsOf(sentence), pairs.map(({ spelling }) => partsOf(spelling))];
-  const known = Map.groupBy(
-    candidates.flatMap((parts) => [...parts]),
-    (part) => part,
-  );
+  const known = new Map<string, number>();
+  for (const part of candidates.flatMap((parts) => [...parts])) known.set(part, (known.get(part) ?? 0) + 1);
   const weight = (part: string) => {
-    const rarities = part.split(" ").map((word) => Math.log(1 + candidates.length / (known.get(word)?.length ?? 1)));
+    const rarities = part.split(" ").map((word) => Math.log(1 + candidates.length / (known.get(word) ?? 1)));
     return sum(rarities) / rarities.length;
   };
-  const total = (parts: Set<string>) => sum(Float64Array.from(parts, weight).sort()); // an order makes no difference
-  const share = (parts: Set<string>) => total(wanted.intersection(parts)) / total(wanted.union(parts));
-  const scores = candidates.map((parts) => (wanted.isDisjointFrom(parts) ? 0 : Math.round(share(parts) * 1e12)));
+  const total = (parts: string[]) => sum(Float64Array.from(parts, weight).sort()); // an order makes no difference
+  const scores = candidates.map((parts) => {
+    const shared = [...parts].filter((part) => wanted.has(part));
+    return shared.length && Math.round((total(shared) / total([...new Set([...wanted, ...parts])])) * 1e12);
+  });
   const best = argmax(scores); // the first of equal ones
   return scores[best] ? pairs[best].spelling : null;
 }

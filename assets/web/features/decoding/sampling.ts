@@ -119,10 +119,12 @@ function tallyOf({ text, temperature, top_k, top_p, seed }: Sample, { checkpoint
   const settings = JSON.stringify([checkpoint, sentence, temperature, top_k, top_p]);
   const texts = draws.get(settings) ?? new Map();
   draws.set(settings, texts.set(seed, text));
-  const groups = [...Map.groupBy(texts.values(), (each) => each)].sort(([, a], [, b]) => b.length - a.length);
-  const lines = groups
+  const counts = new Map<string, number>();
+  for (const each of texts.values()) counts.set(each, (counts.get(each) ?? 0) + 1);
+  const lines = [...counts]
+    .sort(([, a], [, b]) => b - a)
     .slice(0, MAX_SENTENCES)
-    .map(([each, { length }]) => h("li", {}, h("b", {}, `${formatNumber(length)} ×`), " ", sentenceWord(each)));
+    .map(([each, count]) => h("li", {}, h("b", {}, `${formatNumber(count)} ×`), " ", sentenceWord(each)));
   const heading = h("h2", { class: "later" }, t("decoding.tally", { count: texts.size }));
   return [heading, h("ol", { class: "tally" }, lines)];
 }

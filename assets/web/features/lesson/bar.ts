@@ -3,10 +3,9 @@
 import { t } from "../../state/i18n.ts";
 import { LESSON_STOPS, PLANS, planMinutes, plannedStops, stopOrder, withStop } from "../../state/lesson-plan.ts";
 import { lessonStops, state, update } from "../../state/state.ts";
-import { h, replaceKeepingFocus, segmented } from "../../ui/dom.ts";
+import { dialog, h, replaceKeepingFocus, segmented } from "../../ui/dom.ts";
 import { button, changeDetector, hint } from "../../ui/parts.ts";
 
-const PANEL = "lesson-plan";
 const FITTING = 14; // names of stops that stand on one line as they are
 
 export function progressBar(open: (stop: number) => void) {
@@ -30,10 +29,10 @@ export function progressBar(open: (stop: number) => void) {
 
 /** How long the lesson takes, of three lengths, and a button that opens the choice of its stops. */
 export function planChooser() {
-  const opener = h("button", { type: "button", class: "pill", id: "plan-open", popovertarget: PANEL });
+  const opener = button("pill", "", () => panel.showModal(), { id: "plan-open" });
   const list = h("ol", { class: "plan-stops" });
   const place = h("span");
-  const panel = h("div", { id: PANEL, class: "plan", popover: "auto" }, [
+  const panel = dialog({ class: "plan", "aria-label": t("lesson.plan.title") }, [
     h("b", {}, t("lesson.plan.title")),
     hint(t("lesson.plan.about")),
     list,

@@ -5,22 +5,20 @@ import type { Example, OwnModel } from "../../api/types.ts";
 import { shortened } from "../../charts/map-parts.ts";
 import { t } from "../../state/i18n.ts";
 import { state, subscribe } from "../../state/state.ts";
-import { h, setChildren } from "../../ui/dom.ts";
+import { dialog, h, setChildren } from "../../ui/dom.ts";
 import { button, changeDetector } from "../../ui/parts.ts";
 import { askExample, askSurprise, plainText } from "./requests.ts";
 
-const PANEL = "all-examples";
 const MAX_LENGTH = 40; // letters of a sentence on a button; its title has all of them
 
 export function exampleBar() {
   const list = h("div", { class: "word-list" });
   const title = [h("h2", {}, t("words.title")), h("button", { class: "pill" }, t("close"))];
-  const dialog = h("dialog", { "aria-label": t("words.title") }, h("form", { method: "dialog" }, title), list);
-  dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close()); // outside of it
+  const known = dialog({ "aria-label": t("words.title") }, h("form", { method: "dialog" }, title), list);
   const sentences = h("span", { class: "example-list" });
-  const all = h("div", { id: PANEL, class: "plan all-examples", popover: "auto" });
-  all.addEventListener("click", () => all.hidePopover());
-  const more = h("button", { type: "button", popovertarget: PANEL }, t("examples.more"));
+  const all = dialog({ class: "plan all-examples", "aria-label": t("examples.try") });
+  all.addEventListener("click", () => all.close());
+  const more = button(null, t("examples.more"), () => all.showModal());
   const element = h("p", { class: "examples" }, t("examples.try"), " ", sentences, more);
   const isNew = changeDetector();
   subscribe(element, () => {
@@ -28,7 +26,7 @@ export function exampleBar() {
     if (!isNew(checkpoint) || !Object.hasOwn(models(), checkpoint)) return; // one that is gone gives way to another run
     const { examples, surprise, words } = models()[checkpoint];
     const hint = { title: t("examples.surprise_hint") };
-    const showWords = button("link", t("examples.words"), () => dialog.showModal());
+    const showWords = button("link", t("examples.words"), () => known.showModal());
     sentences.replaceChildren(...examples.flatMap((each) => [exampleButton(each), " "]));
     setChildren(
       all,
@@ -39,7 +37,7 @@ export function exampleBar() {
     more.hidden = !surprise && !isReal(checkpoint) && hasAllWords(examples, words);
     list.replaceChildren(...wordLists(checkpoint));
   });
-  return [element, all, dialog];
+  return [element, all, known];
 }
 
 function hasAllWords(examples: Example[], words: OwnModel["words"]) {

@@ -13,7 +13,7 @@ import { formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { attentionRow, canShowWords, shownHead, state, subscribe, update } from "../../state/state.ts";
 import { tokenRun } from "../../state/words.ts";
 import { describeChange } from "../../ui/describe.ts";
-import { chip, h, namedChoice, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
+import { chip, dialog, h, namedChoice, replaceKeepingFocus, scrollToMiddle, setChildren, word } from "../../ui/dom.ts";
 import { fold, isFolded, stopPresenting } from "../../ui/frame.ts";
 import { button, changeDetectors, hint, link, onResize } from "../../ui/parts.ts";
 import { exampleBar } from "./examples.ts";
@@ -72,9 +72,10 @@ export function mount({ element, signal }: View) {
 
 /** Stays beside the translation where the note is folded away or scrolled out of sight, and opens its sentence. */
 function doubtfulMark() {
-  const about = h("span", { id: "doubt", class: "plan", popover: "auto" }, "⚠ ", t("note.unlearned"));
-  const open = { popovertarget: about.id, title: t("note.unlearned"), "aria-label": t("note.unlearned") };
-  const mark = h("button", { type: "button", ...open }, "⚠", h("span", {}, ` ${t("run.doubt")}`));
+  const said = t("note.unlearned");
+  const about = dialog({ id: "doubt", class: "plan", "aria-label": said }, "⚠ ", said);
+  const words = ["⚠", h("span", {}, ` ${t("run.doubt")}`)];
+  const mark = button(null, words, () => about.showModal(), { title: said, "aria-label": said });
   return h("span", { class: "doubt", hidden: true }, mark, about);
 }
 
