@@ -67,10 +67,10 @@ export function nodes(key: string, places: Places = {}): (string | Node)[] {
     .filter((part) => part !== "");
 }
 
-export const t = (key: string, places?: Places) =>
-  nodes(key, places)
-    .map((part) => (part instanceof Node ? part.textContent : part))
-    .join("");
+export const t = (key: string, places?: Places) => plainText(nodes(key, places));
+
+const plainText = (content: (string | Node)[]) =>
+  content.map((part) => (typeof part === "string" ? part : part.textContent)).join("");
 
 function filled(value: Place): (string | Node)[] {
   if (typeof value === "number") return [formatNumber(value)];
@@ -88,10 +88,22 @@ export function formatMessage({ key, values, english }: Message) {
   return t(key, places);
 }
 
-export const formatList = (items: (string | Node | (string | Node)[])[]): (string | Node)[] =>
+type Item = string | Node | (string | Node)[];
+
+export const formatList = (items: Item[]): (string | Node)[] =>
   formats.lists
     .formatToParts(items.map((_, i) => String(i)))
-    .flatMap(({ type, value }) => (type === "element" ? items[Number(value)] : value));
+    .flatMap(({ type, value }, i) =>
+      type === "element" ? items[Number(value)] : spaced(value, items[(i - 1) / 2], items[(i + 1) / 2]),
+    );
+
+/** What stands between two items, where it is Chinese with the space that the texts have beside Latin and digits. */
+function spaced(between: string, before: Item, after: Item) {
+  if (!/\p{Script=Han}/u.test(between)) return between;
+  const isLatinBefore = /[!-ɏ▁]$/u.test(plainText([before].flat()));
+  const isLatinAfter = /^[!-ɏ▁]/u.test(plainText([after].flat()));
+  return `${isLatinBefore ? " " : ""}${between}${isLatinAfter ? " " : ""}`;
+}
 
 /** Whole sentences one after the other, as nodes and strings; one that is empty is left out. */
 export const joinSentences = (...all: (string | (string | Node)[] | null | undefined)[]): (string | Node)[] =>
