@@ -149,7 +149,8 @@ def test_the_handout_asks_and_says_when_the_model_knows_and_why(sheet: Page) -> 
         expect(rows.nth(2).locator("td .word")).to_have_text([said[2] for said in lens.tokens])
     of_source = integrated_gradients(model, run, 0).source
     attribution = of_source / np.abs(of_source).sum()
-    expect(explains).to_contain_text(f"{t('why.attribution', LANGUAGE)}: {run.source[int(attribution.argmax())]}")
+    highest = {"name": t("why.attribution", LANGUAGE), "value": run.source[int(attribution.argmax())]}
+    expect(explains).to_contain_text(t("handout.setting", LANGUAGE, **highest))
     for table in sheet.locator(".why-table").all():
         shown = table.locator("[data-measure=attribution] td").all_inner_texts()
         assert [float(each.replace("−", "-")) for each in shown] == pytest.approx(100 * attribution, abs=0.6)

@@ -97,8 +97,9 @@ function staticCopy(sheet: HTMLElement) {
 
 function openingSection() {
   const { run, baseline } = state;
+  const described = baseline ? run.changes.map((each) => describeChange(each, baseline)) : [];
   const changes = baseline && [
-    h("p", {}, h("b", {}, t("changed"), ": "), formatList(run.changes.map((each) => describeChange(each, baseline)))),
+    h("p", {}, nodes("handout.setting", { name: h("b", {}, t("changed")), value: formatList(described) })),
     h("p", {}, nodes("changed.original", { output: word(baseline.output.join(" "), "target") })),
   ];
   return [

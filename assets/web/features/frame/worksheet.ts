@@ -94,6 +94,8 @@ const rowName = (query: number) => {
   return h("span", {}, word(decoder_input[query], "target"), " → ", word(output[query], "target"));
 };
 
+const named = (name: string | Node, value: (string | Node)[]) => nodes("handout.setting", { name, value });
+
 const isLong = () => isLongDrawing(state.run, "cross");
 
 /** What is drawn: of a long sentence the rows around one, and the words that get most of their weight. */
@@ -144,7 +146,7 @@ function shapes(): Item {
 function strongest(place: Place, width: number): Item {
   const { layer, head } = place;
   const { rows, columns } = crossCells(place);
-  const found = rows.map((query) => [rowName(query), ": ", ...strongestWord(layer, head, query)]);
+  const found = rows.map((query) => named(rowName(query), strongestWord(layer, head, query)));
   return {
     name: "strongest",
     places: { layer: layer + 1, head: head + 1 },
@@ -175,10 +177,9 @@ function softmax(place: Place, scores: number[]): Item {
   const found = open.map((key) => [word(source[key], "source"), ` ${weights[key].toFixed(2)}`]);
   return {
     name: "softmax",
-    places: { row: rowName(query) },
+    places: { row: rowName(query), found: formatList(found) },
     figure: h("table", { class: "given" }, h("tbody", {}, rows)),
     lines: 0,
-    answer: [formatList(found), `. ${t("worksheet.softmax.answer")}`],
   };
 }
 
@@ -198,7 +199,7 @@ function heads({ layer, query }: Place): Item {
   const all = Array.from({ length: count }, (_, head) => ({ head, name: t("head_n", { head: head + 1 }) }));
   const picture = ({ head, name }: { head: number; name: string }) =>
     h("div", {}, thumbnail("cross", layer, head), h("small", {}, name));
-  const found = all.map(({ head, name }) => [`${name}: `, ...strongestWord(layer, head, query)]);
+  const found = all.map(({ head, name }) => named(name, strongestWord(layer, head, query)));
   return {
     name: "heads",
     places: { layer: layer + 1, row: rowName(query), found: formatList(found) },
@@ -240,10 +241,8 @@ async function explains(): Promise<Item[]> {
   const { said, shares, table, folded, warning } = explainWord(run, { step: at, answer, other: null });
   const found = measuresOf(shares).map((measure) => {
     const most = argmax(shares[measure]);
-    return [
-      `${t(`why.${measure}`)}: `,
-      ...wordWithShare(distinctWord(run.source, answer.keys[most]), "source", shares[measure][most]),
-    ];
+    const token = distinctWord(run.source, answer.keys[most]);
+    return named(t(`why.${measure}`), wordWithShare(token, "source", shares[measure][most]));
   });
   const token = word(tokenRun(run).steps[at].token, "target");
   const linked = run.reference?.gold?.sure[step] ?? [];
