@@ -132,6 +132,16 @@ def test_back_and_forward_walk_through_places_without_a_reload(visit: Visit) -> 
     assert page.evaluate("window.unloaded") is False
 
 
+def test_a_place_opens_where_the_browser_refuses_it_an_entry(shared: Visit) -> None:
+    """As Safari does for some seconds after 100 entries, while an arrow key is held."""
+    page = shared.go(tab="translate")
+    page.evaluate("() => { history.pushState = () => { throw new DOMException('', 'SecurityError') } }")
+    page.locator("#tab-positions").click()
+    expect(page.locator("#panel-positions .figure").first).to_be_visible()
+    page.evaluate("delete history.pushState")
+    page.wait_for_url(lambda url: "tab=positions" in url)  # in place of the last one
+
+
 def test_a_class_sees_every_stop_and_its_answer_without_scrolling(projected: Visit) -> None:
     page = projected.open("?tab=lesson&stop=1&present=yes&checkpoint=classroom")
     figure = "#lesson .lesson-figure"

@@ -196,12 +196,12 @@ export function updateAddressBar() {
   const isAnotherPlace = address !== null && !isRestoring && entryOf(state) !== entry;
   if (isAnotherPlace) {
     writeAddress(); // of the place that is left
-    history.pushState(history.state, "", now);
+    writeHistory("pushState", now);
   }
   const isUntouched = address === null || address === now;
   address = now; // an untouched page keeps the address that it was opened with
   entry = entryOf(state);
-  if (isUntouched || isAnotherPlace) return;
+  if (isUntouched) return;
   clearTimeout(waiting);
   waiting = setTimeout(writeAddress, 300);
 }
@@ -214,5 +214,12 @@ export function holdAddress(wanted: boolean) {
 
 function writeAddress() {
   clearTimeout(waiting);
-  if (address && address !== location.href) history.replaceState(history.state, "", address);
+  if (address && address !== location.href) writeHistory("replaceState", address);
+}
+
+/** A browser refuses what comes too often, as while a key is held: Safari 100 in 10 seconds, Firefox 200. */
+function writeHistory(how: "pushState" | "replaceState", href: string) {
+  try {
+    history[how](history.state, "", href);
+  } catch {} // the next change writes it
 }
