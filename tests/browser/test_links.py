@@ -87,6 +87,16 @@ def test_a_link_can_be_copied_without_a_clipboard(shared: Visit) -> None:
     page.evaluate("delete navigator.clipboard")
 
 
+def test_a_link_is_copied_at_the_click(shared: Visit) -> None:
+    """Safari refuses it later, also when what was clicked unfolds."""
+    page = shared.go()
+    page.evaluate("() => { navigator.clipboard.writeText = async () => { window.copiedAt = event?.type } }")
+    in_menu(page, "#share")
+    expect(page.locator(".share").get_by_role("status")).to_have_text(t("share.copied"))
+    assert page.evaluate("copiedAt") == "click"
+    page.evaluate("delete navigator.clipboard.writeText")
+
+
 def test_a_presenters_link_hides_what_a_lesson_does_not_need(visit: Visit) -> None:
     visit.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = visit.open("?tab=lesson&stop=2")

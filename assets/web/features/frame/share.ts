@@ -6,7 +6,7 @@ import { opening } from "../../api/schema.ts";
 import { isPresenting, pageAddress, sharedAddress } from "../../state/address.ts";
 import { formatMessage, t } from "../../state/i18n.ts";
 import { state } from "../../state/state.ts";
-import { h } from "../../ui/dom.ts";
+import { h, twoFrames } from "../../ui/dom.ts";
 import { downloadModel } from "../../ui/export.ts";
 import { link, startButton } from "../../ui/parts.ts";
 
@@ -36,14 +36,15 @@ export function shareEntry() {
       const key = tokens.has(checkpoint) ? "share.copied_own" : "share.copied";
       say(t(presenting ? "share.copied_presenter" : key));
     } catch {
-      address.select(); // a page without that right: the visitor copies it
-      say(t("share.copy_it"));
+      say(t("share.copy_it")); // a page without that right: the visitor copies it
+      await twoFrames(); // until it is unfolded
+      address.select();
     }
   }
 
   const summary = h("summary", { class: "entry", id: "share" }, t("share"));
   const element = h("details", { class: "share" }, summary, panel);
-  element.addEventListener("toggle", () => element.open && copy(isPresenting()));
+  summary.addEventListener("click", () => element.open || copy(isPresenting())); // Safari: at the click or never
   return element;
 }
 
