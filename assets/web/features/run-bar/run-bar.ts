@@ -202,13 +202,14 @@ function fitTokens({ source, target, changed }: Parts) {
   if (!line || !now) return;
   line.style.removeProperty("zoom");
   line.classList.remove("cut");
-  const { clientWidth, scrollWidth } = line;
-  if (scrollWidth <= clientWidth) return;
   const least = isPresenting() ? MIN_ZOOM_PRESENTING : MIN_ZOOM;
-  const fitting = clientWidth / scrollWidth - 0.01;
-  line.style.setProperty("zoom", String(Math.max(least, fitting)));
+  let fitting = 1;
+  while (fitting >= least && line.scrollWidth > line.clientWidth) {
+    fitting = (fitting * line.clientWidth) / line.scrollWidth - 0.01; // again where type keeps to whole pixels
+    line.style.setProperty("zoom", String(Math.max(least, fitting)));
+  }
   line.classList.toggle("cut", fitting < least);
-  scrollToMiddle(line, now);
+  if (fitting < 1) scrollToMiddle(line, now);
 }
 
 function drawRun(parts: Parts) {
