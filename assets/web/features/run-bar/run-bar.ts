@@ -193,10 +193,13 @@ function stickToRun(run: HTMLElement) {
 }
 
 function fitTokens({ source, target, changed }: Parts) {
-  for (const each of [source, changed])
-    if (each.scrollWidth > each.clientWidth)
+  for (const each of [source, changed]) {
+    const { clientWidth, scrollWidth } = each; // where it is inline 0 and, in Firefox, more
+    const overflows = clientWidth && scrollWidth > clientWidth;
+    if (overflows)
       each.tabIndex = 0; // so that a keyboard scrolls it
     else each.removeAttribute("tabindex");
+  }
   const line = target.parentElement;
   const now = target.children[state.step];
   if (!line || !now) return;
