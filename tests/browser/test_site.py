@@ -228,6 +228,18 @@ def test_a_new_version_is_kept_whole_and_the_site_beside_it_stays(
         assert ELSEWHERE in page.evaluate(CACHED, f"{url}b/")
 
 
+def test_it_works_where_the_browser_refuses_to_keep_anything(browser: Browser, site: str) -> None:
+    refused = """() => { throw new DOMException("The operation is insecure.", "SecurityError"); }"""
+    with visiting(browser) as context:
+        context.add_init_script(f"""
+            for (const name of ["localStorage", "sessionStorage"])
+              Object.defineProperty(window, name, {{ get: {refused} }});
+            Object.defineProperty(Navigator.prototype, "serviceWorker", {{ get: {refused} }});""")
+        page = opened(context, f"{site}?checkpoint=classroom")
+        page.locator("#language").select_option("zh-Hant")
+        expect(page.locator("html")).to_have_attribute("lang", "zh-Hant")
+
+
 def test_it_comes_again_without_a_network(browser: Browser, folder: Path) -> None:
     with visiting(browser) as context:
         with hosted(folder) as url:

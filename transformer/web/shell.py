@@ -38,7 +38,8 @@ const fail = (sentence) => (error) => {
 # A module that an old browser cannot read, or that came in part, fails as one that did not come.
 START = """
 import("./{app}").then(({{ start }}) => start(document.querySelector(".html-container > .view"))).catch(lost);
-navigator.serviceWorker?.register("./sw.js").catch(() => {{}}); // a browser may keep nothing
+const keep = async () => navigator.serviceWorker?.register("./sw.js");
+keep().catch(() => {{}}); // a browser may keep nothing, and a frame may not even ask
 """
 
 UNPACK = """
