@@ -67,7 +67,7 @@ function pictureRow(figure: Element, name: () => string) {
 export function download(blob: Blob, name: string) {
   const link = h("a", { href: URL.createObjectURL(blob), download: name });
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000); // Safari asks before the first download
 }
 
 const text = (picture: Node) => new XMLSerializer().serializeToString(picture);
