@@ -129,7 +129,7 @@ def test_the_handout_holds_the_run_and_says_where_its_numbers_come_from(handout:
 
     heads = sum(each.n_heads for kind in KINDS for each in run.attention.of(kind))
     expect(sheet.locator(".heads figure img")).to_have_count(heads)
-    expect(sheet.locator("body > svg > image")).to_have_count(len(KINDS))
+    expect(sheet.locator("h2 + p + svg > image")).to_have_count(len(KINDS))
     assert sum(map(expect_right, sheet.locator(".arithmetic").all_inner_texts())) >= 4
     for strip in sheet.locator(".stage svg").all():
         expect(strip.locator("rect")).not_to_have_count(0)  # every picture had been drawn when it was taken

@@ -180,18 +180,27 @@ async function whySection(run: Run) {
   ];
 }
 
+/** With its heading: Firefox knows no `break-after: avoid`. */
+const onOnePage = (...content: Child[]) => h("div", { class: "on-one-page" }, content);
+
 function mapSection(kind: Kind, run: Run) {
   const { layers, heads, most } = run.attention[kind];
   const { layer, head } = shownHead(kind);
   const [from, at] = SIDES[kind].map((side) => word(t(`side.${side}`), side));
   const small = (ofLayer: number) => {
     const figures = Array.from({ length: heads }, (_, i) => h("figure", {}, thumbnail(kind, ofLayer, i, run)));
-    return [h("h3", {}, t("attention.all_heads", { layer: ofLayer + 1 })), h("div", { class: "heads" }, figures)];
+    return onOnePage(
+      h("h3", {}, t("attention.all_heads", { layer: ofLayer + 1 })),
+      h("div", { class: "heads" }, figures),
+    );
   };
-  return [
+  const map = [
     h("h2", {}, t("handout.maps", { kind: t(`kind.${kind}`) })),
     h("p", {}, nodes("attention.axes", { head: head + 1, layer: layer + 1, from, at })),
     describedMap({ run, kind, layer, head }, { width: WIDTH, isOnPaper: true }),
+  ];
+  return [
+    onOnePage(...map),
     most ? h("p", {}, t("contribution.about", { layers, heads, most: fixed(most, 2) })) : null,
     isAblated(kind, layer, head, run.changes) ? h("p", {}, t("ablation.shown")) : null,
     Array.from({ length: layers }, (_, ofLayer) => small(ofLayer)),
@@ -208,10 +217,9 @@ async function workedHead(signal: AbortSignal) {
   await explain(view, "weight", argmax(data.at("weights", head, query)));
   await explain(view, "head_output", 0);
   await explain(view, "output", 0);
-  return [
-    h("h2", {}, t("handout.worked", { layer: layer + 1, head: head + 1, kind: t(`kind.${kind}`) })),
-    STAGES.map((stage) => h("section", { class: "stage", id: `stage-${stage}` }, stageContent(stage, view))),
-    h("h3", {}, t("inside.arithmetic")),
-    arithmetic,
-  ];
+  const title = h("h2", {}, t("handout.worked", { layer: layer + 1, head: head + 1, kind: t(`kind.${kind}`) }));
+  const [first, ...others] = STAGES.map((stage) =>
+    h("section", { class: "stage", id: `stage-${stage}` }, stageContent(stage, view)),
+  );
+  return [onOnePage(title, first), others, h("h3", {}, t("inside.arithmetic")), arithmetic];
 }
