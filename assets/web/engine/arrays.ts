@@ -35,6 +35,13 @@ export function dot(one: ArrayLike<number>, two: ArrayLike<number>) {
   return sum;
 }
 
+/** How often each value comes, by the order in which they come first. */
+export function counted<Value>(values: Iterable<Value>) {
+  const counts = new Map<Value, number>();
+  for (const each of values) counts.set(each, (counts.get(each) ?? 0) + 1);
+  return counts;
+}
+
 /** The place of the highest number, of equal ones the first. */
 export function argmax(x: ArrayLike<number>) {
   let best = 0;

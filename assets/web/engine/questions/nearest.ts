@@ -1,7 +1,7 @@
 // The sentence of a corpus that shares most words with another: transformer/data/nearest.py.
 
 import type { KnownPair } from "#schema";
-import { argmax, sum } from "../arrays.ts";
+import { argmax, counted, sum } from "../arrays.ts";
 import { fold, stripPunctuation } from "../vocabulary.ts";
 
 /** The words of a sentence, and each two neighbours. */
@@ -15,8 +15,7 @@ function partsOf(sentence: string) {
  * much as one of them. */
 export function nearestSentence(sentence: string, pairs: KnownPair[]) {
   const [wanted, candidates] = [partsOf(sentence), pairs.map(({ spelling }) => partsOf(spelling))];
-  const known = new Map<string, number>();
-  for (const part of candidates.flatMap((parts) => [...parts])) known.set(part, (known.get(part) ?? 0) + 1);
+  const known = counted(candidates.flatMap((parts) => [...parts]));
   const weight = (part: string) => {
     const rarities = part.split(" ").map((word) => Math.log(1 + candidates.length / (known.get(word) ?? 1)));
     return sum(rarities) / rarities.length;

@@ -4,6 +4,7 @@ import type { DrawnStep, Sample } from "#schema";
 import { DECODING_SETTINGS, settingsOf } from "../../api/schema.ts";
 import type { Candidate, Run } from "../../api/types.ts";
 import { stepCard } from "../../charts/outputs.ts";
+import { counted } from "../../engine/arrays.ts";
 import { formatNumber, formatPercent, joinSentences, nodes, t } from "../../state/i18n.ts";
 import { baselineRun, state, update } from "../../state/state.ts";
 import { h, word } from "../../ui/dom.ts";
@@ -119,9 +120,7 @@ function tallyOf({ text, temperature, top_k, top_p, seed }: Sample, { checkpoint
   const settings = JSON.stringify([checkpoint, sentence, temperature, top_k, top_p]);
   const texts = draws.get(settings) ?? new Map();
   draws.set(settings, texts.set(seed, text));
-  const counts = new Map<string, number>();
-  for (const each of texts.values()) counts.set(each, (counts.get(each) ?? 0) + 1);
-  const lines = [...counts]
+  const lines = [...counted(texts.values())]
     .sort(([, a], [, b]) => b - a)
     .slice(0, MAX_SENTENCES)
     .map(([each, count]) => h("li", {}, h("b", {}, `${formatNumber(count)} ×`), " ", sentenceWord(each)));

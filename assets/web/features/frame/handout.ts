@@ -23,7 +23,7 @@ import { elementToSvg, painted, rgb } from "../../ui/export.ts";
 import { fixed } from "../../ui/numbers.ts";
 import { cells, hint, rowHeading, table } from "../../ui/parts.ts";
 import { checksTable } from "./self-checks.ts";
-import { strongestWord, wordWithShare, worksheet } from "./worksheet.ts";
+import { named, strongestWord, wordWithShare, worksheet } from "./worksheet.ts";
 
 const WIDTH = 680; // px: what A4 holds between its margins
 
@@ -97,9 +97,8 @@ function staticCopy(sheet: HTMLElement) {
 
 function openingSection() {
   const { run, baseline } = state;
-  const described = baseline ? run.changes.map((each) => describeChange(each, baseline)) : [];
   const changes = baseline && [
-    h("p", {}, nodes("handout.setting", { name: h("b", {}, t("changed")), value: formatList(described) })),
+    h("p", {}, named(h("b", {}, t("changed")), formatList(run.changes.map((each) => describeChange(each, baseline))))),
     h("p", {}, nodes("changed.original", { output: word(baseline.output.join(" "), "target") })),
   ];
   return [
@@ -194,13 +193,12 @@ function mapSection(kind: Kind, run: Run) {
       h("div", { class: "heads" }, figures),
     );
   };
-  const map = [
-    h("h2", {}, t("handout.maps", { kind: t(`kind.${kind}`) })),
-    h("p", {}, nodes("attention.axes", { head: head + 1, layer: layer + 1, from, at })),
-    describedMap({ run, kind, layer, head }, { width: WIDTH, isOnPaper: true }),
-  ];
   return [
-    onOnePage(...map),
+    onOnePage(
+      h("h2", {}, t("handout.maps", { kind: t(`kind.${kind}`) })),
+      h("p", {}, nodes("attention.axes", { head: head + 1, layer: layer + 1, from, at })),
+      describedMap({ run, kind, layer, head }, { width: WIDTH, isOnPaper: true }),
+    ),
     most ? h("p", {}, t("contribution.about", { layers, heads, most: fixed(most, 2) })) : null,
     isAblated(kind, layer, head, run.changes) ? h("p", {}, t("ablation.shown")) : null,
     Array.from({ length: layers }, (_, ofLayer) => small(ofLayer)),

@@ -94,7 +94,8 @@ const rowName = (query: number) => {
   return h("span", {}, word(decoder_input[query], "target"), " → ", word(output[query], "target"));
 };
 
-const named = (name: string | Node, value: (string | Node)[]) => nodes("handout.setting", { name, value });
+/** A name and its value, as each language separates them. */
+export const named = (name: string | Node, value: (string | Node)[]) => nodes("handout.setting", { name, value });
 
 const isLong = () => isLongDrawing(state.run, "cross");
 

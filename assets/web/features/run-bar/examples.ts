@@ -16,8 +16,8 @@ export function exampleBar() {
   const title = [h("h2", {}, t("words.title")), h("button", { class: "pill" }, t("close"))];
   const known = dialog({ "aria-label": t("words.title") }, h("form", { method: "dialog" }, title), list);
   const sentences = h("span", { class: "example-list" });
-  const all = dialog({ class: "plan all-examples", "aria-label": t("examples.try") });
-  all.addEventListener("click", () => all.close());
+  const onclick = () => all.close(); // also at a sentence, which asks for it
+  const all = h("dialog", { class: "plan all-examples", "aria-label": t("examples.try"), onclick });
   const more = button(null, t("examples.more"), () => all.showModal());
   const element = h("p", { class: "examples" }, t("examples.try"), " ", sentences, more);
   const isNew = changeDetector();
